@@ -1,0 +1,87 @@
+"""Contextual bandits with surrogate losses: margin bounds and efficient algorithms, in working form.
+
+>>> import marginbandits as mb
+>>> agent = mb.LinUCB(n_actions=3, seed=0)
+>>> decision = agent.act([0.2, 0.4])
+>>> agent.learn([0.2, 0.4], decision, loss=1.0)
+>>> round(decision.probability, 3)
+0.333
+"""
+
+__version__ = "0.1.0"
+
+from marginbandits import checks, environments, evaluation, policies, surrogates, weighting
+from marginbandits.environments import (
+    AdaptiveAdversary,
+    Classification,
+    Drifting,
+    HingeRealizable,
+    LinearRealizable,
+    LipschitzCube,
+    Logged,
+    MulticlassSeparable,
+    Oblivious,
+    Switching,
+)
+from marginbandits.evaluation import interval, progressive_loss
+from marginbandits.experiments import Trace, simulate
+from marginbandits.learners import EpsilonGreedy, Learner, LinTS, LinUCB, Uniform, load
+from marginbandits.scores import (
+    Bias,
+    Chain,
+    Concatenate,
+    FeatureMap,
+    Finite,
+    Fourier,
+    Identity,
+    Linear,
+    SharedLinear,
+    Standardise,
+)
+from marginbandits.surrogates import Hinge, Ramp, RelativeMargin, SmoothedHinge
+from marginbandits.types import Decision, Interaction
+
+__all__ = [
+    "AdaptiveAdversary",
+    "Bias",
+    "Chain",
+    "Classification",
+    "Concatenate",
+    "Decision",
+    "Drifting",
+    "EpsilonGreedy",
+    "FeatureMap",
+    "Finite",
+    "Fourier",
+    "Hinge",
+    "HingeRealizable",
+    "Identity",
+    "Interaction",
+    "Learner",
+    "LinTS",
+    "LinUCB",
+    "Linear",
+    "LinearRealizable",
+    "LipschitzCube",
+    "Logged",
+    "MulticlassSeparable",
+    "Oblivious",
+    "Ramp",
+    "RelativeMargin",
+    "SharedLinear",
+    "SmoothedHinge",
+    "Standardise",
+    "Switching",
+    "Trace",
+    "Uniform",
+    "checks",
+    "environments",
+    "evaluation",
+    "interval",
+    "load",
+    "policies",
+    "progressive_loss",
+    "simulate",
+    "surrogates",
+    "weighting",
+]

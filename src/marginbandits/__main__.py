@@ -1,0 +1,5 @@
+"""`python -m marginbandits` is the command."""
+
+from marginbandits.cli import main
+
+main()

@@ -1,0 +1,25 @@
+"""Environments: sequences of rounds that know all losses and reveal one."""
+
+from marginbandits.environments.adversarial import AdaptiveAdversary, Drifting, Switching
+from marginbandits.environments.base import Oblivious
+from marginbandits.environments.classification import Classification
+from marginbandits.environments.logged import Logged
+from marginbandits.environments.synthetic import (
+    HingeRealizable,
+    LinearRealizable,
+    LipschitzCube,
+    MulticlassSeparable,
+)
+
+__all__ = [
+    "AdaptiveAdversary",
+    "Classification",
+    "Drifting",
+    "HingeRealizable",
+    "LinearRealizable",
+    "LipschitzCube",
+    "Logged",
+    "MulticlassSeparable",
+    "Oblivious",
+    "Switching",
+]

@@ -1,0 +1,92 @@
+"""Rounds of an environment. An oblivious one is two arrays: contexts, and the losses of all actions.
+
+>>> import numpy as np
+>>> from marginbandits.types import Decision
+>>> env = Oblivious.of(np.zeros((2, 3)), np.array([[0.0, 1.0], [0.5, 0.25]]))
+>>> [round.reveal(Decision(1, 0.5)) for round in env]
+[1.0, 0.25]
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.types import Array, Decision
+from marginbandits.validation import Parametrised
+
+__all__ = ["FixedRound", "Oblivious", "flipped", "zero_one_losses"]
+
+
+class FixedRound:
+    """A round whose losses were settled before the learner looked."""
+
+    __slots__ = ("context", "losses")
+
+    def __init__(self, context: Array, losses: Array) -> None:
+        self.context = context
+        self.losses = losses
+
+    def reveal(self, decision: Decision) -> float:
+        """The loss of the decision's action, and of no other."""
+        return float(self.losses[decision.action])
+
+
+class Oblivious(Parametrised):
+    """An environment whose whole sequence is fixed beforehand; `contexts` and `losses` go to fast simulators."""
+
+    contexts: Array
+    losses: Array
+
+    def _settle(self, contexts: Array, losses: Array) -> None:
+        """Check and freeze the arrays; subclasses call this at the end of their constructor."""
+        if len(contexts) != len(losses) or losses.ndim != 2 or losses.shape[1] < 2 or not len(losses):
+            raise ValueError(
+                f"contexts and losses must have a row for each round, losses a column for each of two or more "
+                f"actions; got shapes {contexts.shape} and {losses.shape}"
+            )
+        if not np.isfinite(contexts).all():
+            raise ValueError(f"contexts must be finite, got {contexts[~np.isfinite(contexts)][0]}")
+        outside = ~((losses >= 0) & (losses <= 1))
+        if outside.any():
+            raise ValueError(f"losses must lie in [0, 1], got {losses[outside][0]}")
+        self.contexts = np.ascontiguousarray(contexts, float)
+        self.losses = np.ascontiguousarray(losses, float)
+        self.contexts.flags.writeable = False
+        self.losses.flags.writeable = False
+
+    @classmethod
+    def of(cls, contexts: Array, losses: Array) -> "Oblivious":
+        """The environment of any two arrays of your own."""
+        made = Oblivious()
+        made._settle(np.asarray(contexts), np.asarray(losses))
+        return made
+
+    @property
+    def n_actions(self) -> int:
+        """K."""
+        return self.losses.shape[1]
+
+    @property
+    def n_rounds(self) -> int:
+        """T."""
+        return len(self.losses)
+
+    def __len__(self) -> int:
+        return self.n_rounds
+
+    def __iter__(self) -> Iterator[FixedRound]:
+        return map(FixedRound, self.contexts, self.losses)
+
+
+def zero_one_losses(labels: npt.NDArray[np.int64], n_actions: int) -> Array:
+    """1{a ≠ label} for every round and action."""
+    return np.asarray(1.0 - np.eye(n_actions)[labels])
+
+
+def flipped(
+    labels: npt.NDArray[np.int64], n_actions: int, share: float, rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """The labels, each replaced with probability `share` by another one drawn uniformly."""
+    noisy = rng.random(len(labels)) < share
+    return np.where(noisy, (labels + rng.integers(1, n_actions, len(labels))) % n_actions, labels)

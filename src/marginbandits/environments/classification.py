@@ -1,0 +1,123 @@
+"""A classification set as a bandit: the context is the row, the actions are the classes, the right one costs nothing.
+
+    ℓ_t(a) = costs[y_t, a],   by default 1{a ≠ y_t}
+
+>>> env = Classification.bundled("iris", seed=0)
+>>> env.n_rounds, env.n_actions, env.contexts.shape
+(150, 3, (150, 4))
+"""
+
+import difflib
+import os
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.environments.base import Oblivious, flipped, zero_one_losses
+from marginbandits.types import Array
+from marginbandits.validation import Instance, Integer, OneOf, Real, Seed, validated
+
+__all__ = ["BUNDLED", "Classification"]
+
+BUNDLED = ("breast_cancer", "digits", "iris", "wine")
+"""Classification sets that scikit-learn carries with it."""
+
+Rounds = Annotated[int | None, OneOf(Integer(1), Instance(type(None)))]
+
+
+class Classification(Oblivious):
+    """Rows `X` and labels `y` of any kind; `seed` shuffles them (None keeps their order), `n_rounds` takes the first.
+
+    `costs` is a K x K array in [0, 1]: row the true class, column the action. `label_noise` replaces that share of the
+    labels by another class, drawn uniformly. Labels are numbered in sorted order; `classes` maps back.
+    """
+
+    @validated
+    def __init__(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        *,
+        costs: npt.ArrayLike | None = None,
+        label_noise: Annotated[float, Real(0, 1)] = 0.0,
+        n_rounds: Rounds = None,
+        seed: Seed = None,
+    ) -> None:
+        contexts, labels = _table(X), np.asarray(y)
+        if labels.shape != (len(contexts),):
+            raise ValueError(f"y must hold one label for each of {len(contexts)} rows, got shape {labels.shape}")
+        if labels.dtype.kind == "f" and np.isnan(labels).any():
+            raise ValueError(f"y must not be missing, got nan at row {int(np.isnan(labels).argmax())}")
+        self.X, self.y, self.costs = X, y, costs
+        self.label_noise, self.seed = label_noise, seed
+        self.classes, label = np.unique(labels, return_inverse=True)
+        n_actions = len(self.classes)
+        if n_actions < 2:
+            raise ValueError(f"y must hold at least two classes, got {self.classes}")
+        table = _cost_table(costs, n_actions)
+        order = np.arange(len(label))
+        if seed is not None:
+            order = np.random.default_rng(seed).permutation(order)
+        order = order[:n_rounds]
+        noise = np.random.default_rng(seed).spawn(1)[0]
+        label = flipped(label[order], n_actions, label_noise, noise)
+        self._settle(contexts[order], table[label])
+
+    @classmethod
+    def from_npz(cls, path: str | os.PathLike[str], **options: object) -> "Classification":
+        """A NumPy archive with arrays `X` and `y`; pickled objects are refused."""
+        with np.load(path, allow_pickle=False) as file:
+            missing = [name for name in ("X", "y") if name not in file.files]
+            if missing:
+                raise ValueError(f"{path} must hold arrays X and y; it lacks {', '.join(missing)}")
+            return cls(file["X"], file["y"], **options)  # type: ignore[arg-type]  # checked by the constructor
+
+    @classmethod
+    def bundled(cls, name: str, **options: object) -> "Classification":
+        """One of scikit-learn's own sets: breast_cancer, digits, iris, wine."""
+        from sklearn import datasets  # costs a second to import, and only this needs it
+
+        if name not in BUNDLED:
+            near = difflib.get_close_matches(name, BUNDLED, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(BUNDLED)}"
+            raise ValueError(f"no bundled set is called {name!r}; {hint}")
+        X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+        return cls(X, y, **options)  # type: ignore[arg-type]  # checked by the constructor
+
+    @classmethod
+    def openml(cls, data_id: int, **options: object) -> "Classification":
+        """A set from OpenML by its number, where the network allows; categories become 0/1 columns."""
+        from sklearn import datasets
+
+        bunch = datasets.fetch_openml(data_id=data_id, as_frame=True, parser="auto")
+        import pandas as pd  # scikit-learn needs it for frames; it is here if the line above worked
+
+        frame = pd.get_dummies(bunch.data, dummy_na=False, dtype=float)
+        frame = frame.fillna(frame.mean())
+        return cls(frame.to_numpy(float), bunch.target.to_numpy(str), **options)  # type: ignore[arg-type]
+
+
+def _table(X: npt.ArrayLike) -> Array:
+    try:
+        contexts = np.asarray(X, float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"X must be a table of numbers: {error}") from None
+    if contexts.ndim != 2 or 0 in contexts.shape:
+        raise ValueError(f"X must be a table of at least one row and one column, got shape {contexts.shape}")
+    bad = np.argwhere(~np.isfinite(contexts))
+    if len(bad):
+        row, column = bad[0]
+        raise ValueError(f"X must be finite, got {contexts[row, column]} in row {row}, column {column}")
+    return contexts
+
+
+def _cost_table(costs: npt.ArrayLike | None, n_actions: int) -> Array:
+    if costs is None:
+        return zero_one_losses(np.arange(n_actions), n_actions)
+    table = np.asarray(costs, float)
+    if table.shape != (n_actions, n_actions):
+        raise ValueError(f"costs must be {n_actions} x {n_actions}, got shape {table.shape}")
+    if not ((table >= 0) & (table <= 1)).all():
+        raise ValueError(f"costs must lie in [0, 1], got {costs!r}")
+    return table

@@ -1,0 +1,51 @@
+"""How well it went: progressive loss, regret, and intervals over repeated runs.
+
+>>> progressive_loss([1.0, 0.0, 1.0, 0.0])
+array([1.        , 0.5       , 0.66666667, 0.5       ])
+>>> interval([0.1, 0.2, 0.3])
+Interval(mean=0.2, low=-0.0484, high=0.4484)
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from marginbandits.types import Array
+
+__all__ = ["Interval", "best_action_regret", "interval", "progressive_loss"]
+
+
+class Interval(NamedTuple):
+    """A mean and the ends of its confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __repr__(self) -> str:
+        return f"Interval(mean={self.mean:.4g}, low={self.low:.4g}, high={self.high:.4g})"
+
+
+def progressive_loss(losses: npt.ArrayLike) -> Array:
+    """Mean loss of the rounds so far, over the last axis: each action was chosen before its loss was known."""
+    values = np.asarray(losses, float)
+    return np.asarray(values.cumsum(-1) / np.arange(1, values.shape[-1] + 1))
+
+
+def best_action_regret(losses: npt.ArrayLike, all_losses: npt.ArrayLike) -> Array:
+    """Cumulative loss (T) minus that of the single action that was best over all T rounds (T x K)."""
+    table = np.asarray(all_losses, float)
+    best = table.sum(0).argmin()
+    return np.asarray((np.asarray(losses, float) - table[:, best]).cumsum())
+
+
+def interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
+    """Student's t interval for the mean of independent repetitions; unbounded if there is only one."""
+    x = np.asarray(values, float)
+    mean = float(x.mean())
+    if len(x) < 2:
+        return Interval(mean, -np.inf, np.inf)
+    half = float(stats.t.ppf(0.5 + level / 2, len(x) - 1) * x.std(ddof=1) / np.sqrt(len(x)))
+    return Interval(mean, mean - half, mean + half)

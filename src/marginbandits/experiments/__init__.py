@@ -1,0 +1,5 @@
+"""Where learners meet environments."""
+
+from marginbandits.experiments.simulate import Trace, simulate
+
+__all__ = ["Trace", "simulate"]

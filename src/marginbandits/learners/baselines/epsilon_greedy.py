@@ -1,0 +1,55 @@
+"""ε-greedy on ridge regression: play the action of least predicted loss, and each action at random with share ε/n.
+
+    p = (1 - ε) 1{a = argmax <θ_a, z>} + ε/n,   θ_a = ridge regression of the reward 1 - ℓ
+
+>>> agent = EpsilonGreedy(n_actions=2, epsilon=0.1, seed=0)
+>>> for _ in range(20):
+...     decision = agent.act([1.0])
+...     agent.learn([1.0], decision, loss=float(decision.action == 0))
+>>> agent.act([1.0]).distribution
+array([0.05, 0.95])
+"""
+
+from typing import Annotated, Any
+
+import numpy.typing as npt
+
+from marginbandits import policies
+from marginbandits.learners.base import Learner
+from marginbandits.oracles.ridge import Ridge
+from marginbandits.scores.features import Features
+from marginbandits.types import Array, Mask
+from marginbandits.validation import ActionCount, Real, Seed, validated
+
+__all__ = ["EpsilonGreedy"]
+
+
+class EpsilonGreedy(Learner):
+    """Ridge regression per action (shared for K x d contexts), greedy but for a fixed share ε of exploration."""
+
+    @validated
+    def __init__(
+        self,
+        n_actions: ActionCount,
+        *,
+        epsilon: Annotated[float, Real(0, 1)] = 0.05,
+        regularisation: Annotated[float, Real(above=0)] = 0.1,
+        features: Features = "raw",
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(n_actions, features=features, seed=seed)
+        self.epsilon = epsilon
+        self.regularisation = regularisation
+
+    def _begin(self, n_blocks: int, n_features: int) -> None:
+        self._ridge = Ridge(n_blocks, n_features, self.regularisation)
+
+    def _distribution(self, rows: Array, available: Mask) -> Array:
+        greedy = policies.greedy(self._ridge.predict(rows), available)
+        return policies.explore(greedy, self.epsilon / available.sum(), available)
+
+    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
+        self._ridge.learn(rows, action, 1.0 - loss)
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return self._ridge.arrays()

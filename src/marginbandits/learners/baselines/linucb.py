@@ -1,0 +1,61 @@
+"""LinUCB: play the action of largest upper confidence bound on the reward.
+
+    argmax_a <θ_a, z> + α √(zᵀ A_a⁻¹ z),   A_a = λI + Σ z zᵀ,   θ_a = A_a⁻¹ Σ (1 - ℓ) z
+
+One ridge regression per action for vector contexts ("disjoint"), one shared by all for K x d contexts. Ties are
+broken at random, so probabilities are 1, or 1/n among n tied actions.
+
+Li, Chu, Langford & Schapire (2010), "A contextual-bandit approach to personalized news article recommendation".
+
+>>> agent = LinUCB(n_actions=3, seed=0)
+>>> for x in [-1.0, 1.0] * 30:
+...     decision = agent.act([x])
+...     agent.learn([x], decision, loss=float(decision.action != (x > 0)))
+>>> agent.act([1.0]).action, agent.act([-1.0]).action
+(1, 0)
+"""
+
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits import policies
+from marginbandits.learners.base import Learner
+from marginbandits.oracles.ridge import Ridge
+from marginbandits.scores.features import Features
+from marginbandits.types import Array, Mask
+from marginbandits.validation import ActionCount, Real, Seed, validated
+
+__all__ = ["LinUCB"]
+
+
+class LinUCB(Learner):
+    """Optimism on ridge regression: `alpha` widths of confidence, `regularisation` λ."""
+
+    @validated
+    def __init__(
+        self,
+        n_actions: ActionCount,
+        *,
+        alpha: Annotated[float, Real(0)] = 0.3,
+        regularisation: Annotated[float, Real(above=0)] = 0.1,
+        features: Features = "raw",
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(n_actions, features=features, seed=seed)
+        self.alpha = alpha
+        self.regularisation = regularisation
+
+    def _begin(self, n_blocks: int, n_features: int) -> None:
+        self._ridge = Ridge(n_blocks, n_features, self.regularisation)
+
+    def _distribution(self, rows: Array, available: Mask) -> Array:
+        bound = self._ridge.predict(rows) + self.alpha * np.sqrt(self._ridge.variance(rows))
+        return policies.greedy(bound, available)
+
+    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
+        self._ridge.learn(rows, action, 1.0 - loss)
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return self._ridge.arrays()

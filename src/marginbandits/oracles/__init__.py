@@ -1,0 +1,1 @@
+"""Weighted loss minimisers that learners call."""

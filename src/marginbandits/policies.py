@@ -1,0 +1,171 @@
+"""Scores to distributions: how a score vector is played.
+
+    proportional   π = v/Σv        with v = ψ(s) or φ(s): the paper's π_hinge and π_ramp
+    sharpened      π ∝ v^q         q = 1 is proportional play, q → ∞ the arg max
+    greedy         π uniform on the arg max (ties share)
+    explore        p^μ = (1 - nμ) p + μ, on the n available actions
+
+Every function works over the last axis, and takes `available`, a mask of the actions that may be played: the others
+get probability exactly 0. `sample` turns a distribution and one uniform draw into an action; it never returns an
+action of probability 0. All are compiled: a row costs about a microsecond.
+
+>>> from marginbandits.surrogates import Hinge
+>>> p = proportional(Hinge(margin=1.0)([0.5, 0.5, -1.0]))
+>>> p
+array([0.5, 0.5, 0. ])
+>>> explore(p, mu=0.1)
+array([0.45, 0.45, 0.1 ])
+>>> sample(p, 0.7)
+1
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.compiled import kernel
+from marginbandits.types import Array, Mask
+
+__all__ = ["explore", "greedy", "proportional", "sample", "sharpened", "uniform"]
+
+
+def proportional(values: npt.ArrayLike, available: npt.ArrayLike | None = None) -> Array:
+    """Play each available action in proportion to its non-negative value; uniformly where all are 0."""
+    return sharpened(values, 1.0, available)
+
+
+def sharpened(values: npt.ArrayLike, q: float, available: npt.ArrayLike | None = None) -> Array:
+    """π ∝ v^q over the available actions, computed relative to the largest value so that no q overflows."""
+    if not q > 0:
+        raise ValueError(f"q must be positive, got {q}")
+    v, mask, out = _by_rows(values, available)
+    if not _sharpened(v, float(q), mask, out):
+        raise ValueError(f"values must be finite and not negative, got {values!r}")
+    return out.reshape(np.shape(values))
+
+
+def greedy(scores: npt.ArrayLike, available: npt.ArrayLike | None = None) -> Array:
+    """Uniform over the available actions of largest score."""
+    s, mask, out = _by_rows(scores, available)
+    if not _greedy(s, mask, out):
+        raise ValueError(f"scores must not be NaN, got {scores!r}")
+    return out.reshape(np.shape(scores))
+
+
+def uniform(n_actions: int, available: npt.ArrayLike | None = None) -> Array:
+    """Every available action alike."""
+    return greedy(np.zeros(n_actions), available)
+
+
+def explore(distribution: npt.ArrayLike, mu: float, available: npt.ArrayLike | None = None) -> Array:
+    """p^μ = (1 - nμ) p + μ on the n available actions: each of them has probability at least μ <= 1/n."""
+    p, mask, out = _by_rows(distribution, available)
+    if not _explore(p, float(mu), mask, out):
+        raise ValueError(f"mu must lie between 0 and 1/{mask.sum(1).max()}, got {mu}")
+    return out.reshape(np.shape(distribution))
+
+
+def sample(distribution: Array, draw: float) -> int:
+    """The action at which the cumulative distribution first exceeds `draw`, a number in [0, 1)."""
+    action: int = _sample(distribution, draw)
+    if action < 0:
+        raise ValueError(f"distribution must have a positive entry, got {distribution}")
+    return action
+
+
+def _by_rows(values: npt.ArrayLike, available: npt.ArrayLike | None) -> tuple[Array, Mask, Array]:
+    """Values as rows, a mask of one row or as many, and room for the answer."""
+    v = np.ascontiguousarray(values, float)
+    n = v.shape[-1]
+    v = v.reshape(-1, n)
+    mask = np.ones((1, n), bool) if available is None else np.asarray(available, bool).reshape(-1, n)
+    if len(mask) not in (1, len(v)):
+        raise ValueError(f"available must be one mask, or one for each of {len(v)} rows, got {len(mask)}")
+    if not _leaves_some(mask):
+        raise ValueError(f"available must leave at least one action, got {available!r}")
+    return v, mask, np.empty_like(v)
+
+
+@kernel
+def _leaves_some(mask: Mask) -> bool:
+    for i in range(mask.shape[0]):
+        some = False
+        for a in range(mask.shape[1]):
+            some |= mask[i, a]
+        if not some:
+            return False
+    return True
+
+
+@kernel
+def _sharpened(values: Array, q: float, mask: Mask, out: Array) -> bool:
+    n, k = values.shape
+    for i in range(n):
+        allowed = mask[i] if mask.shape[0] > 1 else mask[0]
+        largest = 0.0
+        for a in range(k):
+            if not 0.0 <= values[i, a] < np.inf:
+                return False
+            if allowed[a]:
+                largest = max(largest, values[i, a])
+        total = 0.0
+        for a in range(k):
+            relative = values[i, a] / largest if largest > 0.0 else 1.0
+            out[i, a] = relative**q if allowed[a] else 0.0
+            total += out[i, a]
+        for a in range(k):
+            out[i, a] /= total
+    return True
+
+
+@kernel
+def _greedy(scores: Array, mask: Mask, out: Array) -> bool:
+    n, k = scores.shape
+    for i in range(n):
+        allowed = mask[i] if mask.shape[0] > 1 else mask[0]
+        largest = -np.inf
+        for a in range(k):
+            if np.isnan(scores[i, a]):
+                return False
+            if allowed[a]:
+                largest = max(largest, scores[i, a])
+        ties = 0
+        for a in range(k):
+            best = allowed[a] and scores[i, a] == largest
+            out[i, a] = 1.0 if best else 0.0
+            ties += best
+        for a in range(k):
+            out[i, a] /= ties
+    return True
+
+
+@kernel
+def _explore(distribution: Array, mu: float, mask: Mask, out: Array) -> bool:
+    n, k = distribution.shape
+    for i in range(n):
+        allowed = mask[i] if mask.shape[0] > 1 else mask[0]
+        count = 0
+        for a in range(k):
+            count += allowed[a]
+        # The slack admits mu = 1/count computed elsewhere with other rounding.
+        if not 0.0 <= mu * count <= 1.0 + 1e-12:
+            return False
+        keep = max(1.0 - count * mu, 0.0)
+        for a in range(k):
+            out[i, a] = keep * distribution[i, a] + (mu if allowed[a] else 0.0)
+    return True
+
+
+@kernel
+def _sample(distribution: Array, draw: float) -> int:
+    total = 0.0
+    for a in range(distribution.shape[0]):
+        total += distribution[a]
+    left = draw * total
+    chosen = -1
+    for a in range(distribution.shape[0]):
+        if distribution[a] > 0.0:
+            chosen = a
+            left -= distribution[a]
+            if left < 0.0:
+                break
+    return chosen

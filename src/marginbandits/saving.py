@@ -1,0 +1,131 @@
+"""Objects as data: an `.npz` of plain arrays with a JSON header. Loading reads numbers and runs nothing.
+
+The header names the class, its constructor's arguments and each array's type and shape. A class is looked up among
+those already imported, never imported by name; arrays are read with pickling off; every array must have exactly the
+type and shape that the rebuilt object expects. Anything else is a `ValueError` that says what is wrong with the file.
+"""
+
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.validation import Parametrised
+
+__all__ = ["describe", "read", "rebuild", "restore_arrays", "restore_generator", "write"]
+
+FORMAT = 1
+_HEADER = "header"
+_BIT_GENERATORS = ("PCG64", "PCG64DXSM", "Philox", "SFC64", "MT19937")
+
+T = TypeVar("T", bound=Parametrised)
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+def write(path: str | os.PathLike[str], header: Mapping[str, object], arrays: Arrays) -> None:
+    """Write header and arrays to `path`; a file already there is replaced only once the new one is whole."""
+    target = Path(path)
+    text = json.dumps({"format": FORMAT, **header}, default=_plain)
+    partial = target.with_name(target.name + ".partial")
+    with partial.open("wb") as file:
+        contents: dict[str, npt.NDArray[Any]] = {_HEADER: np.frombuffer(text.encode(), np.uint8), **arrays}
+        np.savez(file, allow_pickle=False, **contents)  # type: ignore[arg-type]  # the stub types ** as bool
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(target)
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """The header and the arrays of a file written by `write`."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is not a readable marginbandits file: {error}") from error
+    try:
+        header = json.loads(arrays.pop(_HEADER).tobytes().decode())
+        version = header["format"]
+    except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} is not a marginbandits file: it has no readable header") from error
+    if version != FORMAT:
+        raise ValueError(f"{path} has format {version!r}; this version reads format {FORMAT}")
+    return header, arrays
+
+
+def describe(thing: object) -> object:
+    """A parametrised object, or a plain value holding some, as JSON."""
+    if isinstance(thing, Parametrised):
+        arguments = {name: describe(value) for name, value in thing.parameters().items()}
+        return {"class": type(thing).__name__, "parameters": arguments}
+    if isinstance(thing, list | tuple):
+        return [describe(item) for item in thing]
+    return thing
+
+
+def rebuild(description: Mapping[str, Any], family: type[T]) -> T:
+    """The inverse of `describe` for a member of `family`, found by name among its imported subclasses."""
+    name, arguments = description.get("class"), description.get("parameters")
+    found = [one for one in _subclasses(family) if one.__name__ == name]
+    if not found:
+        raise ValueError(f"unknown {family.__name__} {name!r}: import the module that defines it, then load again")
+    if not isinstance(arguments, dict):
+        raise ValueError(f"the parameters of {name} must be a mapping, got {arguments!r}")
+    try:
+        return found[-1](**{key: _revived(value) for key, value in arguments.items()})
+    except TypeError as error:
+        raise ValueError(f"{name} cannot be built from {arguments}: {error}") from error
+
+
+def restore_arrays(live: Arrays, saved: Arrays) -> None:
+    """Copy saved arrays into live ones of the same names, types and shapes; change nothing if any differs."""
+    missing, unknown = sorted(live.keys() - saved.keys()), sorted(saved.keys() - live.keys())
+    if missing or unknown:
+        raise ValueError(f"arrays do not match the model: missing {missing}, unknown {unknown}")
+    for name, array in live.items():
+        other = saved[name]
+        if (other.dtype, other.shape) != (array.dtype, array.shape):
+            raise ValueError(f"{name} must be {array.dtype} of shape {array.shape}, got {other.dtype} {other.shape}")
+    for name, array in live.items():
+        array[...] = saved[name]
+
+
+def restore_generator(state: Mapping[str, Any]) -> np.random.Generator:
+    """A NumPy generator in a saved state; only NumPy's own bit generators are known by name."""
+    name = state.get("bit_generator")
+    if name not in _BIT_GENERATORS:
+        raise ValueError(f"bit_generator must be one of {', '.join(_BIT_GENERATORS)}, got {name!r}")
+    bits = getattr(np.random, name)(0)
+    try:
+        bits.state = state
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        raise ValueError(f"the saved state of generator {name} is damaged: {error}") from error
+    return np.random.Generator(bits)
+
+
+def _revived(value: Any) -> Any:
+    if isinstance(value, dict) and value.keys() == {"class", "parameters"}:
+        return rebuild(value, Parametrised)
+    if isinstance(value, list):
+        return [_revived(item) for item in value]
+    return value
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    raise ValueError(f"cannot save {value!r}: it is not plain data")
+
+
+def _subclasses(family: type[T]) -> Iterator[type[T]]:
+    for one in family.__subclasses__():
+        yield one
+        yield from _subclasses(one)

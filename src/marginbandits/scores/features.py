@@ -1,0 +1,322 @@
+"""Feature maps: what a learner makes of a raw context, one row at a time, without ever looking ahead.
+
+    "raw"       standardise online, append a bias
+    "fourier"   the raw features and random Fourier features of them, side by side
+
+A map given to a learner is a recipe. `start` makes a fresh, stateful copy of it for contexts of one width; `observe`
+lets that copy see a context (learners call it from `learn`, so acting changes nothing); `transform` maps rows. The
+same arithmetic serves one row and many, so a batch gives bit for bit what single rows give.
+
+>>> import numpy as np
+>>> features = feature_map("raw").start(2, np.random.default_rng(0))
+>>> for row in [[0.0, 5.0], [2.0, 5.0]]:
+...     features.observe(np.array([row]))
+>>> features.transform(np.array([[2.0, 5.0]])).round(3)
+array([[0.707, 0.   , 1.   ]])
+"""
+
+import copy
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Annotated, Self
+
+import numpy as np
+
+from marginbandits.compiled import kernel
+from marginbandits.types import Array
+from marginbandits.validation import Choice, Constraint, Instance, Integer, OneOf, Parametrised, Real, validated
+
+__all__ = ["Bias", "Chain", "Concatenate", "FeatureMap", "Fourier", "Identity", "Standardise", "feature_map"]
+
+
+class FeatureMap(Parametrised, ABC):
+    """Rows of raw features in, rows of features out. A subclass fills `_begin` and `transform`."""
+
+    n_inputs: int
+    n_outputs: int
+
+    def start(self, n_inputs: int, rng: np.random.Generator) -> Self:
+        """A fresh copy that maps rows of width `n_inputs`; whatever is random in it is drawn from `rng`."""
+        started = copy.deepcopy(self)
+        started.n_inputs = n_inputs
+        started._begin(n_inputs, rng)
+        return started
+
+    @abstractmethod
+    def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
+        """Allocate the state and set `n_outputs`."""
+
+    def observe(self, rows: Array) -> None:
+        """Learn from the rows of one context; a map without state ignores them."""
+
+    @abstractmethod
+    def transform(self, rows: Array) -> Array:
+        """Features of each row, in a new array."""
+
+    def arrays(self) -> dict[str, Array]:
+        """The live state, by name: what saving stores and loading restores in place."""
+        return {}
+
+
+class Identity(FeatureMap):
+    """The context as it is."""
+
+    def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
+        self.n_outputs = n_inputs
+
+    def transform(self, rows: Array) -> Array:
+        """A copy of the rows."""
+        return rows.copy()
+
+
+class Bias(FeatureMap):
+    """Append a constant 1."""
+
+    def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
+        self.n_outputs = n_inputs + 1
+
+    def transform(self, rows: Array) -> Array:
+        """The rows and a column of ones."""
+        out = np.ones((rows.shape[0], self.n_outputs))
+        out[:, :-1] = rows
+        return out
+
+
+class Standardise(FeatureMap):
+    """(x - mean)/deviation over the contexts seen so far, clipped, divided by √d so that rows have norm about 1.
+
+    Mean and deviation follow Welford's update. They keep running by default: the features of a fixed context then
+    move by O(1/t), which ridge and hinge learners absorb. With `freeze_after=n` they stop at the n-th row, for
+    learners that need one context to mean one thing for ever. A column that has not varied yet maps to 0.
+
+    `clip` bounds each standardised value: one outlier, or the first appearance of a rare indicator, cannot dominate.
+    """
+
+    @validated
+    def __init__(
+        self,
+        *,
+        clip: Annotated[float, Real(above=0)] = 5.0,
+        freeze_after: Annotated[int | None, OneOf(Integer(2), Instance(type(None)))] = None,
+    ) -> None:
+        self.clip = clip
+        self.freeze_after = freeze_after
+
+    def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
+        self.n_outputs = n_inputs
+        self._count = np.zeros(1)
+        self._mean, self._square, self._scale = np.zeros((3, n_inputs))
+        self._limit = math.inf if self.freeze_after is None else float(self.freeze_after)
+
+    def observe(self, rows: Array) -> None:
+        """Update mean and deviation, row by row, until frozen."""
+        _welford(rows, self._count, self._mean, self._square, self._scale, self._limit)
+
+    def transform(self, rows: Array) -> Array:
+        """Standardised, clipped, scaled rows."""
+        return _standardise(rows, self._mean, self._scale, self.clip)
+
+    def arrays(self) -> dict[str, Array]:
+        """Count, mean, sum of squared deviations, and the scale derived from it."""
+        return {"count": self._count, "mean": self._mean, "square": self._square, "scale": self._scale}
+
+
+class Fourier(FeatureMap):
+    """Random Fourier features √(2/n) cos(<ω, x> + b) of the Gaussian kernel: linear in θ, yet not in the context.
+
+    The kernel's width is `width` times the median distance between the first `n_first` rows seen. Until those have
+    been seen all outputs are 0, so nothing is ever learnt under one width and used under another.
+
+    Rahimi & Recht (2007), "Random features for large-scale kernel machines".
+    """
+
+    @validated
+    def __init__(
+        self,
+        n_components: Annotated[int, Integer(1)] = 300,
+        *,
+        width: Annotated[float, Real(above=0)] = 1.0,
+        n_first: Annotated[int, Integer(2)] = 30,
+    ) -> None:
+        self.n_components = n_components
+        self.width = width
+        self.n_first = n_first
+
+    def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
+        self.n_outputs = self.n_components
+        self._seen = np.zeros(1, np.int64)
+        self._first = np.zeros((self.n_first, n_inputs))
+        self._omega = rng.standard_normal((n_inputs, self.n_components))
+        self._phase = rng.uniform(0.0, 2.0 * np.pi, self.n_components)
+
+    def observe(self, rows: Array) -> None:
+        """Collect the first rows; at the last of them, set the width."""
+        seen = int(self._seen[0])
+        if seen >= self.n_first:
+            return
+        new = rows[: self.n_first - seen]
+        self._first[seen : seen + len(new)] = new
+        self._seen[0] = seen + len(new)
+        if self._seen[0] == self.n_first:
+            distance = np.sqrt(((self._first[:, None] - self._first[None]) ** 2).sum(-1))
+            typical = float(np.median(distance[np.triu_indices(self.n_first, 1)]))
+            self._omega /= self.width * typical if typical > 0 else 1.0
+
+    def transform(self, rows: Array) -> Array:
+        """The cosine features, or zeros until the width is known."""
+        if self._seen[0] < self.n_first:
+            return np.zeros((len(rows), self.n_components))
+        return _fourier(rows, self._omega, self._phase)
+
+    def arrays(self) -> dict[str, Array]:
+        """Rows seen, frequencies and phases."""
+        return {"seen": self._seen, "first": self._first, "omega": self._omega, "phase": self._phase}
+
+
+class Chain(FeatureMap):
+    """One map after the other."""
+
+    @validated
+    def __init__(self, maps: Annotated[Sequence[FeatureMap], Instance(list, tuple)]) -> None:
+        self.maps = _checked(maps)
+
+    def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
+        self._started: list[FeatureMap] = []
+        for recipe in self.maps:
+            self._started.append(recipe.start(n_inputs, rng))
+            n_inputs = self._started[-1].n_outputs
+        self.n_outputs = n_inputs
+
+    def observe(self, rows: Array) -> None:
+        """Each map sees the rows as the maps before it, having seen them, now map them."""
+        for one in self._started[:-1]:
+            one.observe(rows)
+            rows = one.transform(rows)
+        self._started[-1].observe(rows)
+
+    def transform(self, rows: Array) -> Array:
+        """The last map's features."""
+        for one in self._started:
+            rows = one.transform(rows)
+        return rows
+
+    def arrays(self) -> dict[str, Array]:
+        """Every map's state, numbered."""
+        return _numbered(self._started)
+
+
+class Concatenate(FeatureMap):
+    """Several maps of the same rows, side by side."""
+
+    @validated
+    def __init__(self, maps: Annotated[Sequence[FeatureMap], Instance(list, tuple)]) -> None:
+        self.maps = _checked(maps)
+
+    def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
+        self._started = [recipe.start(n_inputs, rng) for recipe in self.maps]
+        self.n_outputs = sum(one.n_outputs for one in self._started)
+
+    def observe(self, rows: Array) -> None:
+        """Every map sees the rows."""
+        for one in self._started:
+            one.observe(rows)
+
+    def transform(self, rows: Array) -> Array:
+        """All features in the maps' order."""
+        return np.concatenate([one.transform(rows) for one in self._started], axis=1)
+
+    def arrays(self) -> dict[str, Array]:
+        """Every map's state, numbered."""
+        return _numbered(self._started)
+
+
+class _Features(Constraint):
+    """A feature map, or the name of a ready one."""
+
+    _option = OneOf(Choice("raw", "fourier"), Instance(FeatureMap))
+
+    def __str__(self) -> str:
+        return "'raw', 'fourier' or a FeatureMap"
+
+    def clean(self, value: object) -> object:
+        return self._option.clean(value)
+
+    def bad_values(self) -> "list[object]":  # type: ignore[override]
+        return ["furier", 3, None]
+
+
+Features = Annotated[str | FeatureMap, _Features()]
+
+
+def feature_map(features: str | FeatureMap) -> FeatureMap:
+    """The recipe a name stands for; a recipe stands for itself."""
+    if isinstance(features, FeatureMap):
+        return features
+    if features == "raw":
+        return Chain([Standardise(), Bias()])
+    if features == "fourier":
+        return Chain([Standardise(), Concatenate([Bias(), Fourier()])])
+    raise ValueError(f"features must be 'raw', 'fourier' or a FeatureMap, got {features!r}")
+
+
+def _checked(maps: Sequence[FeatureMap]) -> list[FeatureMap]:
+    for position, one in enumerate(maps):
+        if not isinstance(one, FeatureMap):
+            raise ValueError(f"maps[{position}] must be a FeatureMap, got {one!r}")
+    if not maps:
+        raise ValueError("maps must not be empty")
+    return list(maps)
+
+
+def _numbered(maps: list[FeatureMap]) -> dict[str, Array]:
+    return {f"{i}.{name}": array for i, one in enumerate(maps) for name, array in one.arrays().items()}
+
+
+@kernel
+def _welford(rows: Array, count: Array, mean: Array, square: Array, scale: Array, limit: float) -> None:
+    n, d = rows.shape
+    for i in range(n):
+        if count[0] >= limit:
+            return
+        count[0] += 1.0
+        for j in range(d):
+            before = rows[i, j] - mean[j]
+            mean[j] += before / count[0]
+            square[j] += before * (rows[i, j] - mean[j])
+    for j in range(d):
+        scale[j] = math.sqrt(count[0] / (square[j] * d)) if square[j] > 0.0 else 0.0
+
+
+@kernel
+def _standardise(rows: Array, mean: Array, scale: Array, clip: float) -> Array:
+    n, d = rows.shape
+    limit = clip / math.sqrt(d)
+    out = np.empty((n, d))
+    for i in range(n):
+        for j in range(d):
+            out[i, j] = min(max((rows[i, j] - mean[j]) * scale[j], -limit), limit)
+    return out
+
+
+@kernel
+def _fourier(rows: Array, omega: Array, phase: Array) -> Array:
+    """√(2/m) cos(rows ω + phase); cos 2πt = 1 - 2 sin² πt after reduction to |t| <= 1/2, so the loop vectorises."""
+    n, d = rows.shape
+    m = omega.shape[1]
+    height = math.sqrt(2.0 / m)
+    out = np.empty((n, m))
+    for i in range(n):
+        out[i] = phase
+        for k in range(d):
+            x = rows[i, k]
+            for j in range(m):
+                out[i, j] += x * omega[k, j]
+        for j in range(m):
+            t = out[i, j] * (0.5 / math.pi)
+            h = math.pi * (t - math.floor(t + 0.5))
+            q = h * h
+            # Taylor series of sin to degree 15: within 1e-11 on |h| <= π/2.
+            s = h * (1 - q / 6 * (1 - q / 20 * (1 - q / 42 * (1 - q / 72 * (1 - q / 110 * (1 - q / 156 * (1 - q / 210)))))))
+            out[i, j] = height * (1.0 - 2.0 * s * s)
+    return out

@@ -1,0 +1,141 @@
+"""Linear sum-to-zero score classes in the centred parameterisation, with exact constants.
+
+Vector contexts (`Linear`): W = QV with Q a K x (K-1) orthonormal basis of the vectors that sum to zero and ‖V‖_F <= R.
+Then f(x)_a = <q_a, Vx>, the K scores sum to zero whatever V is, and no direction of the parameter is wasted:
+
+    dimension (K-1)d      L = √(1 - 1/K)      B = R √(1 - 1/K)
+
+Action features (`SharedLinear`): row x_a per action, one weight vector w, f(x)_a = <w, x_a - mean_b x_b>:
+
+    dimension d           L = 2(1 - 1/K)      B = 2R(1 - 1/K)
+
+L and B are for contexts (rows) of norm at most 1, and are attained. Parameters are flat vectors, so samplers and
+oracles need not know which class they work on; any leading axes are particles. SciPy sparse contexts are welcome.
+
+>>> import numpy as np
+>>> scores = Linear(n_actions=3, n_features=2, radius=2.0)
+>>> parameters = scores.project(np.full(scores.dimension, 5.0))
+>>> values = scores.values(parameters, np.array([0.6, 0.8]))
+>>> bool(abs(values.sum()) < 1e-12), bool(abs(values).max() <= scores.bound)
+(True, True)
+"""
+
+import math
+from typing import Annotated, TypeAlias
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+
+from marginbandits.types import Array
+from marginbandits.validation import ActionCount, Integer, Parametrised, Real, validated
+
+__all__ = ["Linear", "SharedLinear"]
+
+SparseRows: TypeAlias = "scipy.sparse.sparray | scipy.sparse.spmatrix"
+Width = Annotated[int, Integer(1)]
+Radius = Annotated[float, Real(above=0)]
+
+
+class _Ball(Parametrised):
+    """Θ is the Euclidean ball of radius R: projection is rescaling."""
+
+    radius: float
+
+    def project(self, parameters: Array) -> Array:
+        """The nearest point of the ball, for each vector along the last axis."""
+        norm = np.linalg.norm(parameters, axis=-1, keepdims=True)
+        return np.asarray(parameters * (self.radius / np.maximum(norm, self.radius)))
+
+
+class Linear(_Ball):
+    """f(x) = QVx for contexts x of d features; parameters are V, row by row."""
+
+    @validated
+    def __init__(self, n_actions: ActionCount, n_features: Width, radius: Radius = 1.0) -> None:
+        self.n_actions = n_actions
+        self.n_features = n_features
+        self.radius = radius
+        self.basis: Array = np.ascontiguousarray(scipy.linalg.helmert(n_actions).T)
+
+    @property
+    def dimension(self) -> int:
+        """(K-1)d."""
+        return (self.n_actions - 1) * self.n_features
+
+    @property
+    def lipschitz(self) -> float:
+        """L = √(1 - 1/K), the length of each q_a."""
+        return math.sqrt(1.0 - 1.0 / self.n_actions)
+
+    @property
+    def bound(self) -> float:
+        """B = RL."""
+        return self.radius * self.lipschitz
+
+    def weights(self, parameters: Array) -> Array:
+        """W = QV, one row per action."""
+        shaped = parameters.reshape(*parameters.shape[:-1], self.n_actions - 1, self.n_features)
+        return np.asarray(self.basis @ shaped)
+
+    def parameters_of(self, weights: Array) -> Array:
+        """V = QᵀW of the nearest weights whose rows sum to zero: the inverse of `weights` on those."""
+        return np.asarray((self.basis.T @ weights).reshape(*weights.shape[:-2], self.dimension))
+
+    def values(self, parameters: Array, context: "Array | SparseRows") -> Array:
+        """Scores of one context (d) or of many (n x d, dense or sparse): particles, then rows, then actions."""
+        weights = self.weights(parameters)
+        if scipy.sparse.issparse(context):
+            flat = weights.reshape(-1, self.n_features)
+            product = np.asarray(scipy.sparse.csr_array(context) @ flat.T)
+            shaped = product.reshape(-1, *weights.shape[:-1])
+            return np.moveaxis(shaped, 0, -2)
+        if np.ndim(context) == 1:
+            return np.asarray(weights @ context)
+        return np.asarray(np.asarray(context) @ np.swapaxes(weights, -1, -2))
+
+    def gradient(self, context: "Array | SparseRows", action: int) -> Array:
+        """q_a ⊗ x: the derivative of the action's score in the parameters."""
+        row = context.toarray().ravel() if scipy.sparse.issparse(context) else context  # type: ignore[union-attr]
+        return np.outer(self.basis[action], row).ravel()
+
+
+class SharedLinear(_Ball):
+    """f(x)_a = <w, x_a - x̄> for contexts of K rows of features; parameters are w."""
+
+    @validated
+    def __init__(self, n_actions: ActionCount, n_features: Width, radius: Radius = 1.0) -> None:
+        self.n_actions = n_actions
+        self.n_features = n_features
+        self.radius = radius
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return self.n_features
+
+    @property
+    def lipschitz(self) -> float:
+        """L = 2(1 - 1/K): one row opposite to all others is that far from the mean."""
+        return 2.0 * (1.0 - 1.0 / self.n_actions)
+
+    @property
+    def bound(self) -> float:
+        """B = RL."""
+        return self.radius * self.lipschitz
+
+    def values(self, parameters: Array, context: "Array | SparseRows") -> Array:
+        """Scores of one context (K x d, dense or sparse) or of many (n x K x d): particles, rows, actions."""
+        if scipy.sparse.issparse(context):
+            raw = np.asarray((scipy.sparse.csr_array(context) @ np.atleast_2d(parameters).T).T)
+            raw = raw.reshape(*parameters.shape[:-1], self.n_actions)
+        elif np.ndim(context) == 2:
+            raw = parameters @ np.asarray(context).T
+        else:
+            raw = np.einsum("nad,...d->...na", np.asarray(context), parameters)
+        return np.asarray(raw - raw.mean(-1, keepdims=True))
+
+    def gradient(self, context: "Array | SparseRows", action: int) -> Array:
+        """x_a - x̄."""
+        rows = context.toarray() if scipy.sparse.issparse(context) else np.asarray(context)  # type: ignore[union-attr]
+        return np.asarray(rows[action] - rows.mean(0))

@@ -1,0 +1,199 @@
+"""Surrogate losses of a score vector: hinge, ramp, relative margin, and the Gaussian-smoothed hinge.
+
+With scores s that sum to zero and a margin γ > 0 (Foster & Krishnamurthy 2018, section 1.1 and footnote):
+
+    ramp       φ(s)_a = min(max(1 + s_a/γ, 0), 1)
+    hinge      ψ(s)_a = max(1 + s_a/γ, 0)
+    relative   θ(s)_a = max(1 + (s_a - max_b s_b)/γ, 0)
+
+Coordinatewise θ <= φ <= ψ, and each bounds the loss of the best-scored action: ℓ(argmax s) <= <ℓ, θ(s)>.
+
+One convention holds at every kink, for scalars and arrays alike: **the slope is that of the flat side**, so it is 1/γ
+strictly between the kinks and 0 elsewhere. NaN scores give NaN values: nothing is hidden here, learners refuse them.
+
+>>> Hinge(margin=0.5)([1.0, -0.25, -0.75])
+array([3. , 0.5, 0. ])
+>>> Ramp(margin=0.5)([1.0, -0.25, -0.75])
+array([1. , 0.5, 0. ])
+>>> RelativeMargin(margin=0.5)([1.0, 0.75, -1.75])
+array([1. , 0.5, 0. ])
+"""
+
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
+
+from marginbandits.types import Array
+from marginbandits.validation import Parametrised, Real, validated
+
+__all__ = [
+    "Hinge",
+    "Ramp",
+    "RelativeMargin",
+    "SmoothedHinge",
+    "centred",
+    "cost_sensitive_hinge",
+    "margin_loss",
+    "multiclass_hinge",
+    "multiclass_margin",
+    "realizable_scores",
+]
+
+Margin = Annotated[float, Real(above=0)]
+
+
+class Hinge(Parametrised):
+    """ψ(s) = max(1 + s/γ, 0): convex, so its minimisers can be found and its posteriors sampled."""
+
+    @validated
+    def __init__(self, margin: Margin) -> None:
+        self.margin = margin
+
+    def __call__(self, scores: npt.ArrayLike) -> Array:
+        """Values ψ(s), elementwise."""
+        return np.maximum(1.0 + np.asarray(scores, float) / self.margin, 0.0)
+
+    def slope(self, scores: npt.ArrayLike) -> Array:
+        """1/γ where s > -γ, else 0."""
+        s = np.asarray(scores, float)
+        return _slope(s, s > -self.margin, self.margin)
+
+
+class Ramp(Parametrised):
+    """φ(s) = min(ψ(s), 1): bounded, so one bad action costs at most its loss; not convex."""
+
+    @validated
+    def __init__(self, margin: Margin) -> None:
+        self.margin = margin
+
+    def __call__(self, scores: npt.ArrayLike) -> Array:
+        """Values φ(s), elementwise."""
+        return np.clip(1.0 + np.asarray(scores, float) / self.margin, 0.0, 1.0)
+
+    def slope(self, scores: npt.ArrayLike) -> Array:
+        """1/γ where -γ < s < 0, else 0."""
+        s = np.asarray(scores, float)
+        return _slope(s, (s > -self.margin) & (s < 0.0), self.margin)
+
+
+class RelativeMargin(Parametrised):
+    """θ(s)_a = max(1 + (s_a - max s)/γ, 0): the usual multiclass margin; needs no sum-to-zero scores.
+
+    It is 2/γ-Lipschitz in the largest coordinate change (ramp and hinge: 1/γ), and not convex.
+    """
+
+    @validated
+    def __init__(self, margin: Margin) -> None:
+        self.margin = margin
+
+    def __call__(self, scores: npt.ArrayLike) -> Array:
+        """Values θ(s) over the last axis."""
+        return np.maximum(1.0 + _gap(scores) / self.margin, 0.0)
+
+    def slope(self, scores: npt.ArrayLike) -> Array:
+        """Derivative in the action's own score, the largest score held fixed: 1/γ where -γ < s_a - max s < 0."""
+        gap = _gap(scores)
+        return _slope(gap, (gap > -self.margin) & (gap < 0.0), self.margin)
+
+
+class SmoothedHinge(Parametrised):
+    """E ψ(s + Z) for Z ~ N(0, width²), in closed form, with v = 1 + s/γ and σ = width/γ.
+
+        value  v N(v/σ) + σ n(v/σ)      slope  N(v/σ)/γ      curvature  n(v/σ)/(σ γ²)
+
+    It exceeds the hinge by at most width/(γ√(2π)) and its curvature is at most 1/(width γ √(2π)). For a score linear
+    in θ, <φ_a, θ>, smoothing θ by N(0, u² I) is smoothing the score with width u‖φ_a‖: this replaces the Monte-Carlo
+    average over z in the paper's Algorithm 2.
+
+    >>> SmoothedHinge(margin=1.0, width=0.1)(-1.0).round(4)
+    np.float64(0.0399)
+    """
+
+    @validated
+    def __init__(self, margin: Margin, width: Annotated[float, Real(above=0)]) -> None:
+        self.margin = margin
+        self.width = width
+
+    def __call__(self, scores: npt.ArrayLike) -> Array:
+        """Values, elementwise."""
+        v, ratio, sigma = self._standardised(scores)
+        return np.asarray(v * ndtr(ratio) + sigma * _normal_density(ratio))[()]
+
+    def slope(self, scores: npt.ArrayLike) -> Array:
+        """First derivative, elementwise."""
+        return np.asarray(ndtr(self._standardised(scores)[1]) / self.margin)[()]
+
+    def curvature(self, scores: npt.ArrayLike) -> Array:
+        """Second derivative, elementwise."""
+        _, ratio, sigma = self._standardised(scores)
+        return np.asarray(_normal_density(ratio) / (sigma * self.margin**2))[()]
+
+    def _standardised(self, scores: npt.ArrayLike) -> tuple[Array, Array, float]:
+        v = 1.0 + np.asarray(scores, float) / self.margin
+        sigma = self.width / self.margin
+        return v, v / sigma, sigma
+
+
+def centred(scores: npt.ArrayLike) -> Array:
+    """Raw scores minus their mean over actions: the sum-to-zero representative the surrogates need."""
+    s = np.asarray(scores, float)
+    return s - s.mean(-1, keepdims=True)
+
+
+def cost_sensitive_hinge(scores: npt.ArrayLike, label: npt.ArrayLike, margin: float) -> Array:
+    """CC-hinge Σ_{y ≠ label} ψ(f_y) of the centred scores: <ℓ, ψ> for the 0/1 loss of multiclass prediction."""
+    s = centred(scores)
+    values = Hinge(margin)(s)
+    own = np.take_along_axis(values, np.asarray(label, int)[..., None], -1)[..., 0]
+    return np.asarray(values.sum(-1) - own)[()]
+
+
+def multiclass_hinge(scores: npt.ArrayLike, label: npt.ArrayLike, margin: float) -> Array:
+    """MC-hinge max(1 - (s_label - max_{y ≠ label} s_y)/γ, 0): the multiclass SVM's loss; raw scores allowed.
+
+    CC^γ = 0 implies MC^{Kγ} = 0 (`multiclass_margin`). Not conversely for K >= 3: the scores (c, 0, -c) have MC^c = 0
+    and CC >= 1 at every margin. For K = 2 the two agree: CC^γ = MC^{2γ}.
+    """
+    s = np.array(scores, float)
+    index = np.asarray(label, int)[..., None]
+    own = np.take_along_axis(s, index, -1)[..., 0]
+    np.put_along_axis(s, index, -np.inf, -1)
+    return Hinge(margin)(s.max(-1) - own)
+
+
+def multiclass_margin(n_actions: int, margin: float) -> float:
+    """Kγ: the multiclass margin that zero cost-sensitive hinge loss at margin γ implies."""
+    return n_actions * margin
+
+
+def margin_loss(scores: npt.ArrayLike, losses: npt.ArrayLike, margin: float) -> Array:
+    """Σ_a ℓ(a) 1{s_a >= -γ}: the benchmark of the paper's margin bounds."""
+    return np.asarray((np.asarray(losses, float) * (np.asarray(scores, float) >= -margin)).sum(-1))[()]
+
+
+def realizable_scores(losses: npt.ArrayLike, margin: float) -> Array:
+    """Scores under which hinge play is optimal: Kγ/n - γ on the n actions of least loss, -γ elsewhere.
+
+    Then <ℓ, ψ(s)> = K min ℓ. Ties share the mass, which keeps the sum at zero; |s| reaches (K - 1)γ at most.
+
+    >>> realizable_scores([0.2, 0.9, 0.2, 0.5], margin=1.0)
+    array([ 1., -1.,  1., -1.])
+    """
+    losses = np.asarray(losses, float)
+    best = losses == losses.min(-1, keepdims=True)
+    return margin * (best * (losses.shape[-1] / best.sum(-1, keepdims=True)) - 1.0)
+
+
+def _gap(scores: npt.ArrayLike) -> Array:
+    s = np.asarray(scores, float)
+    return s - s.max(-1, keepdims=True)
+
+
+def _slope(scores: Array, rising: npt.NDArray[np.bool_], margin: float) -> Array:
+    return np.where(np.isnan(scores), np.nan, rising / margin)
+
+
+def _normal_density(x: Array) -> Array:
+    return np.exp(-0.5 * x * x) / np.sqrt(2.0 * np.pi)

@@ -1,0 +1,124 @@
+"""The words everything else is said in: Decision, Interaction, and the protocols of the house's parts.
+
+>>> Decision(action=2, probability=0.25)
+Decision(action=2, probability=0.25, distribution=None)
+
+Losses live in [0, 1]; a reward is 1 - loss. A context is a vector of d features (one weight row per action) or a
+K x d matrix (one row of features per action, one shared weight vector).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[np.float64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(slots=True, eq=False)
+class Decision:
+    """An action and the exact probability with which it was drawn: log both, and anyone can evaluate off-policy.
+
+    `distribution` is the whole law the action was drawn from; a decision read from a log need not have it.
+    """
+
+    action: int
+    probability: float
+    distribution: Array | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Interaction:
+    """One line of a bandit's log: what was seen, what was done with what probability, what it cost."""
+
+    context: Array
+    decision: Decision
+    loss: float
+
+
+@runtime_checkable
+class Surrogate(Protocol):
+    """A non-negative function of the scores that bounds the loss of playing in proportion to it."""
+
+    @property
+    def margin(self) -> float:
+        """γ: the distance over which the surrogate falls from 1 to 0."""
+
+    def __call__(self, scores: npt.ArrayLike) -> Array:
+        """Values, one per score."""
+
+    def slope(self, scores: npt.ArrayLike) -> Array:
+        """Derivative of each value in its own score; at a kink, that of the flat side."""
+
+
+@runtime_checkable
+class Scores(Protocol):
+    """A class F of regressors whose K scores sum to zero."""
+
+    @property
+    def n_actions(self) -> int:
+        """K."""
+
+    @property
+    def bound(self) -> float:
+        """B: no score exceeds it in magnitude on contexts of norm at most 1."""
+
+
+@runtime_checkable
+class ParametricScores(Scores, Protocol):
+    """A class indexed by a convex set Θ of parameters: what samplers and oracles work on."""
+
+    @property
+    def dimension(self) -> int:
+        """Number of free parameters."""
+
+    @property
+    def radius(self) -> float:
+        """R: no parameter in Θ is longer."""
+
+    @property
+    def lipschitz(self) -> float:
+        """L: a score moves at most L‖θ - θ'‖ on contexts of norm at most 1."""
+
+    def values(self, parameters: Array, context: Array) -> Array:
+        """The K scores of one context under each parameter vector (last axis: parameters in, actions out)."""
+
+    def gradient(self, context: Array, action: int) -> Array:
+        """∂f(x; θ)_a/∂θ; the score is linear in θ, so it does not depend on θ."""
+
+    def project(self, parameters: Array) -> Array:
+        """The nearest point of Θ."""
+
+
+class Round(Protocol):
+    """One round of an environment: a context to look at, then the loss of the decision taken."""
+
+    @property
+    def context(self) -> Array:
+        """What the learner sees."""
+
+    def reveal(self, decision: Decision) -> float | None:
+        """The loss of the decision's action; None if the round has no answer for it (logged data)."""
+
+    @property
+    def losses(self) -> Array | None:
+        """The losses of all actions, for regret; an adaptive adversary has none before `reveal`."""
+
+
+@runtime_checkable
+class Environment(Protocol):
+    """A sequence of rounds; iterating again starts again with the same rounds."""
+
+    @property
+    def n_actions(self) -> int:
+        """K."""
+
+    @property
+    def n_rounds(self) -> int:
+        """T."""
+
+    def __iter__(self) -> Iterator[Round]:
+        """Play from the first round."""

@@ -1,0 +1,101 @@
+"""From one observed loss to a non-negative estimate of all of them.
+
+The learner saw ℓ(a) of the action a it played with probability P(a). With r = 1 - ℓ:
+
+    loss side     ℓ̂(b) = ℓ(a) 1{b = a}/P(a)                           mean ℓ
+    reward side   ℓ̂(b) = r(a) 1{b ≠ a}/P(a)                           mean ℓ + c,  c = Σ_a r(a) - 1
+    mixed         share · loss side + (1 - share) · reward side        mean ℓ + (1 - share) c
+    thresholded   loss side where P(a) <= 1/2, reward side elsewhere   mean ℓ + Σ_a r(a) 1{P(a) > 1/2}
+
+A constant added to all losses changes no comparison between distributions. Bandit multiclass has c = 0. All four stay
+non-negative, which the second-order bound of exponential weights needs. P must be the marginal probability of the
+played action: weighting by one sampled parameter's own propensity is unbiased too, and ruins the variance.
+
+Where P is known (mixture play), the weight is 1/P. Where it can only be sampled, it is the number of fresh draws until
+the action comes up again, capped at M (`geometric_weight`), or the same with each draw replaced by its expectation
+(`rao_blackwell_weight`): equal mean, less variance. Both have mean (1 - (1 - P)^M)/P: never an over-estimate.
+
+>>> loss_side(4, action=1, loss=0.5, probability=0.25)
+array([0., 2., 0., 0.])
+>>> reward_side(4, action=1, loss=0.5, probability=0.25)
+array([2., 0., 2., 2.])
+>>> thresholded([0.75, 0.25], action=0, loss=0.25)
+array([1., 1.])
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.types import Array
+
+__all__ = [
+    "geometric_moments",
+    "geometric_weight",
+    "loss_side",
+    "mixed",
+    "rao_blackwell_weight",
+    "reward_side",
+    "thresholded",
+]
+
+
+def loss_side(n_actions: int, action: int, loss: float, probability: float) -> Array:
+    """Inverse-propensity estimate: all weight on the played action."""
+    return mixed(n_actions, action, loss, probability, share=1.0)
+
+
+def reward_side(n_actions: int, action: int, loss: float, probability: float) -> Array:
+    """The reward of the played action, charged to every other one: a success says something about all."""
+    return mixed(n_actions, action, loss, probability, share=0.0)
+
+
+def mixed(n_actions: int, action: int, loss: float, probability: float, *, share: float) -> Array:
+    """`share` of the loss side and the rest of the reward side; share may depend on the past, not on the action."""
+    estimate = np.full(n_actions, (1.0 - share) * (1.0 - loss) / probability)
+    estimate[action] = share * loss / probability
+    return estimate
+
+
+def thresholded(distribution: npt.ArrayLike, action: int, loss: float) -> Array:
+    """Loss side for rare actions, reward side for likely ones: both sides' variance stays bounded without a floor."""
+    p = np.asarray(distribution, float)
+    likely = p > 0.5
+    share = 0.0 if likely[action] else 1.0
+    return mixed(len(p), action, loss, float(p[action]), share=share) + likely
+
+
+def geometric_weight(draw: Callable[[], int], action: int, cap: int) -> int:
+    """Number of calls of `draw` until it returns `action`, at most `cap`: an estimate of 1/P(action).
+
+    The draws must be independent of each other and of what led to `action`.
+    """
+    return next((k for k in range(1, cap) if draw() == action), cap)
+
+
+def rao_blackwell_weight(probabilities: npt.ArrayLike) -> Array:
+    """Σ_k Π_{j<k} (1 - p_j), k = 1…M, for the action's probability p_j under each of M independent parameters.
+
+    The expectation of `geometric_weight` (cap M) given those parameters; the last one never matters.
+
+    >>> rao_blackwell_weight([0.5, 0.5, 0.5])
+    np.float64(1.75)
+    """
+    p = np.asarray(probabilities, float)
+    return np.asarray(1.0 + np.cumprod(1.0 - p[..., :-1], -1).sum(-1))[()]
+
+
+def geometric_moments(probability: npt.ArrayLike, cap: int) -> tuple[Array, Array]:
+    """Mean and second moment of min(Geometric(q), M).
+
+    Mean (1 - r^M)/q and second moment [1 + r - (2M + 1) r^M + (2M - 1) r^{M+1}]/q², with r = 1 - q; at most 2/q².
+
+    >>> geometric_moments(0.5, 2)
+    (np.float64(1.5), np.float64(2.5))
+    """
+    q = np.asarray(probability, float)
+    r = 1.0 - q
+    mean = (1.0 - r**cap) / q
+    second = (1.0 + r - (2 * cap + 1) * r**cap + (2 * cap - 1) * r ** (cap + 1)) / q**2
+    return mean, second

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from marginbandits.compiled import kernel
 from marginbandits.types import Array, Mask
 
-__all__ = ["explore", "greedy", "proportional", "sample", "sharpened", "uniform"]
+__all__ = ["explore", "greedy", "greedy_rows", "proportional", "sample", "sharpened", "uniform"]
 
 
 def proportional(values: npt.ArrayLike, available: npt.ArrayLike | None = None) -> Array:
@@ -46,7 +46,7 @@ def sharpened(values: npt.ArrayLike, q: float, available: npt.ArrayLike | None =
 def greedy(scores: npt.ArrayLike, available: npt.ArrayLike | None = None) -> Array:
     """Uniform over the available actions of largest score."""
     s, mask, out = _by_rows(scores, available)
-    if not _greedy(s, mask, out):
+    if not greedy_rows(s, mask, out):
         raise ValueError(f"scores must not be NaN, got {scores!r}")
     return out.reshape(np.shape(scores))
 
@@ -118,7 +118,8 @@ def _sharpened(values: Array, q: float, mask: Mask, out: Array) -> bool:
 
 
 @kernel
-def _greedy(scores: Array, mask: Mask, out: Array) -> bool:
+def greedy_rows(scores: Array, mask: Mask, out: Array) -> bool:
+    """`greedy` for other kernels: row by row into `out`; False at a NaN."""
     n, k = scores.shape
     for i in range(n):
         allowed = mask[i] if mask.shape[0] > 1 else mask[0]

@@ -34,7 +34,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, object], arrays: Ar
     partial = target.with_name(target.name + ".partial")
     with partial.open("wb") as file:
         contents: dict[str, npt.NDArray[Any]] = {_HEADER: np.frombuffer(text.encode(), np.uint8), **arrays}
-        np.savez(file, allow_pickle=False, **contents)  # type: ignore[arg-type]  # the stub types ** as bool
+        np.savez(file, allow_pickle=False, **contents)
         file.flush()
         os.fsync(file.fileno())
     partial.replace(target)
@@ -126,6 +126,6 @@ def _plain(value: object) -> object:
 
 
 def _subclasses(family: type[T]) -> Iterator[type[T]]:
+    yield family
     for one in family.__subclasses__():
-        yield one
         yield from _subclasses(one)

@@ -139,7 +139,7 @@ class SmoothedHinge(Parametrised):
 def centred(scores: npt.ArrayLike) -> Array:
     """Raw scores minus their mean over actions: the sum-to-zero representative the surrogates need."""
     s = np.asarray(scores, float)
-    return s - s.mean(-1, keepdims=True)
+    return np.asarray(s - s.mean(-1, keepdims=True))
 
 
 def cost_sensitive_hinge(scores: npt.ArrayLike, label: npt.ArrayLike, margin: float) -> Array:
@@ -183,12 +183,12 @@ def realizable_scores(losses: npt.ArrayLike, margin: float) -> Array:
     """
     losses = np.asarray(losses, float)
     best = losses == losses.min(-1, keepdims=True)
-    return margin * (best * (losses.shape[-1] / best.sum(-1, keepdims=True)) - 1.0)
+    return np.asarray(margin * (best * (losses.shape[-1] / best.sum(-1, keepdims=True)) - 1.0))
 
 
 def _gap(scores: npt.ArrayLike) -> Array:
     s = np.asarray(scores, float)
-    return s - s.max(-1, keepdims=True)
+    return np.asarray(s - s.max(-1, keepdims=True))
 
 
 def _slope(scores: Array, rising: npt.NDArray[np.bool_], margin: float) -> Array:
@@ -196,4 +196,4 @@ def _slope(scores: Array, rising: npt.NDArray[np.bool_], margin: float) -> Array
 
 
 def _normal_density(x: Array) -> Array:
-    return np.exp(-0.5 * x * x) / np.sqrt(2.0 * np.pi)
+    return np.asarray(np.exp(-0.5 * x * x) / np.sqrt(2.0 * np.pi))

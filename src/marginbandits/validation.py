@@ -69,7 +69,7 @@ class Integer(Constraint):
         return " ".join(["a whole number", " and ".join(limits)]).strip()
 
     def clean(self, value: object) -> int:
-        if isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_):
+        if not isinstance(value, bool | np.bool_) and isinstance(value, numbers.Integral):
             number = int(value)
             if (self.low is None or number >= self.low) and (self.high is None or number <= self.high):
                 return number
@@ -102,7 +102,7 @@ class Real(Constraint):
         return f"a finite number {limits}".strip()
 
     def clean(self, value: object) -> float:
-        if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
+        if not isinstance(value, bool | np.bool_) and isinstance(value, numbers.Real):
             number = float(value)
             if (
                 math.isfinite(number)

@@ -1,1 +1,21 @@
-"""c"""
+"""The contract, as code: run these on your own classes; every exported class passes them.
+
+>>> from marginbandits import LinUCB
+>>> from marginbandits.checks import check_learner
+>>> check_learner(LinUCB)
+"""
+
+from marginbandits.checks.environment import check_environment
+from marginbandits.checks.features import check_features
+from marginbandits.checks.learner import LEARNER_CHECKS, check_learner
+from marginbandits.checks.scores import check_scores
+from marginbandits.checks.surrogate import check_surrogate
+
+__all__ = [
+    "LEARNER_CHECKS",
+    "check_environment",
+    "check_features",
+    "check_learner",
+    "check_scores",
+    "check_surrogate",
+]

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import numpy as np
 
-from marginbandits.environments.base import FixedRound, Oblivious, zero_one_losses
+from marginbandits.environments.base import Oblivious, zero_one_losses
 from marginbandits.types import Array, Decision
 from marginbandits.validation import ActionCount, Integer, Parametrised, Real, Seed, validated
 
@@ -85,14 +85,14 @@ class AdaptiveAdversary(Parametrised):
         return map(WatchingRound, self.contexts, self._ties)
 
 
-class WatchingRound(FixedRound):
+class WatchingRound:
     """A round whose losses are settled when the learner's distribution is seen."""
 
-    __slots__ = ("_ties",)
+    __slots__ = ("_ties", "context", "losses")
 
     def __init__(self, context: Array, ties: Array) -> None:
         self.context = context
-        self.losses = None
+        self.losses: Array | None = None
         self._ties = ties
 
     def reveal(self, decision: Decision) -> float:
@@ -102,4 +102,4 @@ class WatchingRound(FixedRound):
         favourite = decision.distribution == decision.distribution.max()
         self.losses = np.zeros(len(favourite))
         self.losses[np.where(favourite, self._ties, -1.0).argmax()] = 1.0
-        return super().reveal(decision)
+        return float(self.losses[decision.action])

@@ -65,7 +65,7 @@ class Oblivious(Parametrised):
     @property
     def n_actions(self) -> int:
         """K."""
-        return self.losses.shape[1]
+        return int(self.losses.shape[1])
 
     @property
     def n_rounds(self) -> int:

@@ -28,7 +28,7 @@ Positive = Annotated[float, Real(above=0)]
 
 
 class HingeRealizable(Oblivious):
-    """The linear scores `best_scores` = W*x, ‖W*‖_F = 1, make the hinge realizable at margin γ; contexts have norm <= 1.
+    """The linear scores `best_scores` = W*x, ‖W*‖_F = 1, make the hinge realizable at margin γ; contexts have norm 1.
 
     The label's score is (K-1)γ or more and every other one -γ or less, so <ℓ, ψ(f*)> = K min ℓ exactly. A context is
     its label's corner of a regular simplex, scaled to carry that margin, plus noise in the remaining directions. No
@@ -113,9 +113,9 @@ class LipschitzCube(Oblivious):
 class MulticlassSeparable(Oblivious):
     """Separable with multiclass margin, yet no linear class has a cost-sensitive hinge benchmark below cT, c > 0.
 
-    Labels lie in order along a line: the context is (1, z) with z near the label's centre c_y. The scores c_y z - c_y²/2
-    of `weights` give every label the multiclass `margin`. But a middle label's contexts are mixtures of its neighbours',
-    so whatever linear score is low on both neighbours is low on it too, and one of the three must pay.
+    Labels lie in order along a line: the context is (1, z) with z near the label's centre c_y. The scores
+    c_y z - c_y²/2 of `weights` give every label the multiclass `margin`. But a middle label's contexts are mixtures of
+    its neighbours', so whatever linear score is low on both neighbours is low on it too, and one of the three must pay.
     """
 
     @validated

@@ -48,7 +48,9 @@ def demo(out: Path, *, n_rounds: int | None, n_seeds: int, progress: bool) -> st
         lines.append(f"{name:<24}{mean:>10.3f}    {low:.3f} to {high:.3f}")
     best = min(curves, key=lambda name: float(curves[name][:, -1].mean()))
     lines.append("")
-    lines.append(f"{best} lost least: of {length:,} images it named {curves[best][:, -1].mean():.1%} wrongly, learning as")
+    lines.append(
+        f"{best} lost least: of {length:,} images it named {curves[best][:, -1].mean():.1%} wrongly, learning as"
+    )
     lines.append("it went from right-or-wrong alone, never from the label. Guessing is wrong 90% of the time.")
     lines.append(f"Picture: {picture}")
     return "\n".join(lines)

@@ -31,6 +31,11 @@ __all__ = ["Learner", "load"]
 LARGEST = 1e100
 """Context values beyond this are refused: their squares would overflow in every method's arithmetic."""
 
+# The plain types first: a check against an abstract class costs ten times as much.
+_REAL = (float, numbers.Real, np.bool_)
+_INTEGER = (int, numbers.Integral)
+_FLOAT64 = np.dtype(np.float64)
+
 
 class Learner(Parametrised, ABC):
     """The loop context → distribution → action → loss → update. Subclasses choose what fills the boxes."""
@@ -41,9 +46,7 @@ class Learner(Parametrised, ABC):
     exempt: ClassVar[Mapping[str, str]] = {}
     """Contract checks that do not apply, each with the reason."""
 
-    def __init__(
-        self, n_actions: int, *, features: str | FeatureMap, seed: int | np.random.Generator | None
-    ) -> None:
+    def __init__(self, n_actions: int, *, features: str | FeatureMap, seed: int | np.random.Generator | None) -> None:
         self.n_actions = n_actions
         self.features = features
         self.seed = np.random.SeedSequence().entropy if seed is None else seed
@@ -73,11 +76,7 @@ class Learner(Parametrised, ABC):
 
         `available` is a mask of length K: the others are not played. The decision carries the exact probability.
         """
-        rows = self._rows(context)
-        mask = self._everything if available is None else self._mask(available)
-        law = policies.uniform(self.n_actions, mask) if self._map is None else self._play(rows, mask)
-        action = policies.sample(law, self._draws.random())
-        return Decision(action, float(law[action]), law)
+        return self._act(self._rows(context), self._mask(available))
 
     def learn(
         self,
@@ -95,29 +94,36 @@ class Learner(Parametrised, ABC):
 
     def act_many(self, contexts: npt.ArrayLike, *, available: npt.ArrayLike | None = None) -> list[Decision]:
         """`act` for each context in turn; `available` is one mask for all, or one row per context."""
-        batch = self._batch(contexts)
-        masks = [None] * len(batch) if available is None else np.broadcast_to(available, (len(batch), self.n_actions))
-        return [self.act(context, available=mask) for context, mask in zip(batch, masks, strict=True)]
+        rows = self._batch(contexts)
+        if available is None or np.ndim(available) == 1:
+            masks = [self._mask(available)] * len(rows)
+        else:
+            masks = [self._mask(one) for one in np.asarray(available)]
+        if len(masks) != len(rows):
+            raise ValueError(f"available must be one mask, or one for each of {len(rows)} contexts, got {len(masks)}")
+        return [self._act(row, mask) for row, mask in zip(rows, masks, strict=True)]
 
     def learn_many(
         self,
         contexts: npt.ArrayLike,
         decisions: Iterable[Decision],
-        losses: npt.ArrayLike | None = None,
+        losses: Iterable[float] | None = None,
         *,
-        rewards: npt.ArrayLike | None = None,
+        rewards: Iterable[float] | None = None,
     ) -> None:
         """`learn` for each interaction in turn; if any is refused, none is learnt."""
-        batch = self._batch(contexts)
+        rows = self._batch(contexts)
         checked = [self._checked(decision) for decision in decisions]
-        given, name = (losses, "losses") if losses is not None else (rewards, "rewards")
-        values = np.atleast_1d(np.asarray(given))
-        if (losses is None) == (rewards is None) or values.ndim != 1:
-            raise ValueError(f"give either losses or rewards, one number per context; got {given!r}")
-        if not len(batch) == len(checked) == len(values):
-            raise ValueError(f"{len(batch)} contexts, {len(checked)} decisions and {len(values)} {name} do not match")
-        costs = [self._loss(v, None) if losses is not None else self._loss(None, v) for v in values.tolist()]
-        rows = [self._rows(context) for context in batch]
+        if losses is not None and rewards is not None:
+            raise ValueError("give either losses or rewards, not both")
+        if losses is not None:
+            costs = [self._loss(loss, None) for loss in losses]
+        elif rewards is not None:
+            costs = [self._loss(None, reward) for reward in rewards]
+        else:
+            raise ValueError("give either losses or rewards, one for each context")
+        if not len(rows) == len(checked) == len(costs):
+            raise ValueError(f"{len(rows)} contexts, {len(checked)} decisions and {len(costs)} losses do not match")
         for row, (action, probability), cost in zip(rows, checked, costs, strict=True):
             self._learn(row, action, cost, probability)
 
@@ -159,20 +165,13 @@ class Learner(Parametrised, ABC):
 
     def _rows(self, context: npt.ArrayLike) -> Array:
         """The context as rows of finite float64; raises a ValueError that says what is wrong with it."""
-        if type(context) is np.ndarray and context.dtype == np.float64:
-            x = context
-        elif scipy.sparse.issparse(context):
-            x = np.asarray(context.toarray(), float)  # type: ignore[union-attr]
-            x = x[0] if x.shape[0] == 1 else x
-        else:
-            try:
-                x = np.asarray(context, float)
-            except (TypeError, ValueError):
-                raise ValueError(f"context must be numbers, got {context!r}") from None
+        x = context if type(context) is np.ndarray and context.dtype == _FLOAT64 else _numbers("context", context)
         shape = x.shape
         if shape != self._shape:
             self._refuse_shape(shape)
-        rows = x.reshape(1, -1) if len(shape) == 1 else x
+        if not x.flags.c_contiguous:
+            x = x.copy()
+        rows = x[None] if len(shape) == 1 else x
         where = _first_bad(rows, LARGEST)
         if where >= 0:
             raise ValueError(f"context has {x.ravel()[where]} at position {where}; it must be finite, within ±1e100")
@@ -186,15 +185,15 @@ class Learner(Parametrised, ABC):
         if len(shape) == 2 and shape[0] != self.n_actions:
             raise ValueError(f"context must have one row for each of {self.n_actions} actions, got shape {shape}")
 
-    def _batch(self, contexts: npt.ArrayLike) -> Array:
-        if scipy.sparse.issparse(contexts):
-            contexts = contexts.toarray()  # type: ignore[union-attr]
-        batch = np.asarray(contexts, float)
+    def _batch(self, contexts: npt.ArrayLike) -> list[Array]:
+        batch = _numbers("contexts", contexts, squeeze=False)
         if batch.ndim not in (2, 3):
             raise ValueError(f"contexts must be n x d, or n x K x d, got shape {batch.shape}")
-        return batch
+        return [self._rows(context) for context in batch]
 
-    def _mask(self, available: npt.ArrayLike) -> Mask:
+    def _mask(self, available: npt.ArrayLike | None) -> Mask:
+        if available is None:
+            return self._everything
         mask = np.asarray(available)
         if mask.dtype != bool or mask.shape != (self.n_actions,):
             raise ValueError(f"available must be a mask of {self.n_actions} booleans, got {available!r}")
@@ -207,31 +206,36 @@ class Learner(Parametrised, ABC):
         if (loss is None) == (reward is None):
             raise ValueError(f"give either loss or reward, got loss={loss!r} and reward={reward!r}")
         name, value = ("loss", loss) if reward is None else ("reward", reward)
-        if isinstance(value, numbers.Real) and 0.0 <= value <= 1.0:
-            return float(value) if reward is None else 1.0 - float(value)
+        if isinstance(value, _REAL) and 0.0 <= (number := float(value)) <= 1.0:
+            return number if reward is None else 1.0 - number
         raise ValueError(f"{name} must be a number in [0, 1], got {value!r}")
 
     def _checked(self, decision: Decision) -> tuple[int, float]:
         if not isinstance(decision, Decision):
             raise ValueError(f"decision must be a Decision, got {decision!r}")
-        action, probability = decision.action, decision.probability
-        if not isinstance(action, numbers.Integral) or isinstance(action, bool) or not 0 <= action < self.n_actions:
+        action: object = decision.action
+        probability: object = decision.probability
+        if isinstance(action, bool) or not isinstance(action, _INTEGER) or not 0 <= int(action) < self.n_actions:
             raise ValueError(f"action must be a whole number from 0 to {self.n_actions - 1}, got {action!r}")
-        if not isinstance(probability, numbers.Real) or not 0.0 < probability <= 1.0:
+        if not isinstance(probability, _REAL) or not 0.0 < (number := float(probability)) <= 1.0:
             raise ValueError(f"probability must be a number above 0 and at most 1, got {probability!r}")
-        return int(action), float(probability)
+        return int(action), number
 
     # The loop.
 
     def _start(self, shape: tuple[int, ...]) -> None:
         self._refuse_shape(shape)
-        self._shape = shape
-        self._map = feature_map(self.features).start(shape[-1], self._rng)
-        self._begin(self.n_actions if len(shape) == 1 else 1, self._map.n_outputs)
+        started = feature_map(self.features).start(shape[-1], self._rng)
+        self._begin(self.n_actions if len(shape) == 1 else 1, started.n_outputs)
+        self._shape, self._map = shape, started
 
-    def _play(self, rows: Array, mask: Mask) -> Array:
-        assert self._map is not None
-        return self._distribution(self._map.transform(rows), mask)
+    def _act(self, rows: Array, mask: Mask) -> Decision:
+        if self._map is None:
+            law = policies.uniform(self.n_actions, mask)
+        else:
+            law = self._distribution(self._map.transform(rows), mask)
+        action = policies.sample(law, self._draws.random())
+        return Decision(action, float(law[action]), law)
 
     def _learn(self, rows: Array, action: int, loss: float, probability: float) -> None:
         if self._map is None:
@@ -243,7 +247,18 @@ class Learner(Parametrised, ABC):
 
 def load(path: str | os.PathLike[str]) -> Learner:
     """The learner saved at `path`, whatever its class; see `Learner.save`."""
-    return Learner.load(path)  # type: ignore[type-abstract]
+    return Learner.load(path)
+
+
+def _numbers(name: str, values: Any, *, squeeze: bool = True) -> Array:
+    """Anything array-like or sparse as float64; one sparse row is a vector if `squeeze`."""
+    if scipy.sparse.issparse(values):
+        values = values.toarray()
+        values = values[0] if squeeze and len(values) == 1 else values
+    try:
+        return np.asarray(values, float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers, got {values!r}") from None
 
 
 @kernel
@@ -253,5 +268,5 @@ def _first_bad(rows: Array, largest: float) -> int:
     for i in range(n):
         for j in range(d):
             if not abs(rows[i, j]) <= largest:
-                return i * d + j
+                return int(i * d + j)
     return -1

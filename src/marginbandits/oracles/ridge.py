@@ -27,7 +27,7 @@ import numpy as np
 from marginbandits.compiled import kernel
 from marginbandits.types import Array
 
-__all__ = ["Ridge"]
+__all__ = ["Ridge", "predict", "variance"]
 
 
 class Ridge:
@@ -44,11 +44,11 @@ class Ridge:
 
     def predict(self, rows: Array) -> Array:
         """<θ, z> for each action."""
-        return _predict(self.theta, rows)
+        return predict(self.theta, rows)
 
     def variance(self, rows: Array) -> Array:
         """zᵀA⁻¹z for each action."""
-        return _variance(self.factor, rows)
+        return variance(self.factor, rows)
 
     def covariance(self, block: int) -> Array:
         """A⁻¹ of one block."""
@@ -63,7 +63,8 @@ class Ridge:
 
 
 @kernel
-def _predict(theta: Array, rows: Array) -> Array:
+def predict(theta: Array, rows: Array) -> Array:
+    """<θ, z> for each action; other kernels may call it."""
     n_blocks, d = theta.shape
     out = np.empty(max(n_blocks, rows.shape[0]))
     for a in range(out.shape[0]):
@@ -76,7 +77,8 @@ def _predict(theta: Array, rows: Array) -> Array:
 
 
 @kernel
-def _variance(factor: Array, rows: Array) -> Array:
+def variance(factor: Array, rows: Array) -> Array:
+    """zᵀA⁻¹z for each action; other kernels may call it."""
     n_blocks, d, _ = factor.shape
     out = np.empty(max(n_blocks, rows.shape[0]))
     for a in range(out.shape[0]):

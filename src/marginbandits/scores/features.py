@@ -19,13 +19,14 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from marginbandits.compiled import kernel
 from marginbandits.types import Array
-from marginbandits.validation import Choice, Constraint, Instance, Integer, OneOf, Parametrised, Real, validated
+from marginbandits.validation import Choice, Instance, Integer, OneOf, Parametrised, Real, validated
 
 __all__ = ["Bias", "Chain", "Concatenate", "FeatureMap", "Fourier", "Identity", "Standardise", "feature_map"]
 
@@ -54,7 +55,7 @@ class FeatureMap(Parametrised, ABC):
     def transform(self, rows: Array) -> Array:
         """Features of each row, in a new array."""
 
-    def arrays(self) -> dict[str, Array]:
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The live state, by name: what saving stores and loading restores in place."""
         return {}
 
@@ -71,7 +72,7 @@ class Identity(FeatureMap):
 
 
 class Bias(FeatureMap):
-    """Append a constant 1."""
+    """Append a constant 1, for contexts that need no scaling (`Standardise` brings its own)."""
 
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
         self.n_outputs = n_inputs + 1
@@ -91,6 +92,7 @@ class Standardise(FeatureMap):
     learners that need one context to mean one thing for ever. A column that has not varied yet maps to 0.
 
     `clip` bounds each standardised value: one outlier, or the first appearance of a rare indicator, cannot dominate.
+    `bias` appends a constant 1.
     """
 
     @validated
@@ -99,12 +101,14 @@ class Standardise(FeatureMap):
         *,
         clip: Annotated[float, Real(above=0)] = 5.0,
         freeze_after: Annotated[int | None, OneOf(Integer(2), Instance(type(None)))] = None,
+        bias: Annotated[bool, Instance(bool)] = True,
     ) -> None:
         self.clip = clip
         self.freeze_after = freeze_after
+        self.bias = bias
 
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
-        self.n_outputs = n_inputs
+        self.n_outputs = n_inputs + self.bias
         self._count = np.zeros(1)
         self._mean, self._square, self._scale = np.zeros((3, n_inputs))
         self._limit = math.inf if self.freeze_after is None else float(self.freeze_after)
@@ -115,9 +119,11 @@ class Standardise(FeatureMap):
 
     def transform(self, rows: Array) -> Array:
         """Standardised, clipped, scaled rows."""
-        return _standardise(rows, self._mean, self._scale, self.clip)
+        out = np.empty((len(rows), self.n_outputs))
+        _standardise(rows, self._mean, self._scale, self.clip, out)
+        return out
 
-    def arrays(self) -> dict[str, Array]:
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Count, mean, sum of squared deviations, and the scale derived from it."""
         return {"count": self._count, "mean": self._mean, "square": self._square, "scale": self._scale}
 
@@ -167,9 +173,11 @@ class Fourier(FeatureMap):
         """The cosine features, or zeros until the width is known."""
         if self._seen[0] < self.n_first:
             return np.zeros((len(rows), self.n_components))
-        return _fourier(rows, self._omega, self._phase)
+        out = np.empty((len(rows), self.n_components))
+        _fourier(rows, self._omega, self._phase, out)
+        return out
 
-    def arrays(self) -> dict[str, Array]:
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Rows seen, frequencies and phases."""
         return {"seen": self._seen, "first": self._first, "omega": self._omega, "phase": self._phase}
 
@@ -201,7 +209,7 @@ class Chain(FeatureMap):
             rows = one.transform(rows)
         return rows
 
-    def arrays(self) -> dict[str, Array]:
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Every map's state, numbered."""
         return _numbered(self._started)
 
@@ -226,27 +234,12 @@ class Concatenate(FeatureMap):
         """All features in the maps' order."""
         return np.concatenate([one.transform(rows) for one in self._started], axis=1)
 
-    def arrays(self) -> dict[str, Array]:
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Every map's state, numbered."""
         return _numbered(self._started)
 
 
-class _Features(Constraint):
-    """A feature map, or the name of a ready one."""
-
-    _option = OneOf(Choice("raw", "fourier"), Instance(FeatureMap))
-
-    def __str__(self) -> str:
-        return "'raw', 'fourier' or a FeatureMap"
-
-    def clean(self, value: object) -> object:
-        return self._option.clean(value)
-
-    def bad_values(self) -> "list[object]":  # type: ignore[override]
-        return ["furier", 3, None]
-
-
-Features = Annotated[str | FeatureMap, _Features()]
+Features = Annotated[str | FeatureMap, OneOf(Choice("raw", "fourier"), Instance(FeatureMap))]
 
 
 def feature_map(features: str | FeatureMap) -> FeatureMap:
@@ -254,9 +247,9 @@ def feature_map(features: str | FeatureMap) -> FeatureMap:
     if isinstance(features, FeatureMap):
         return features
     if features == "raw":
-        return Chain([Standardise(), Bias()])
+        return Standardise()
     if features == "fourier":
-        return Chain([Standardise(), Concatenate([Bias(), Fourier()])])
+        return Chain([Standardise(), Concatenate([Identity(), Fourier()])])
     raise ValueError(f"features must be 'raw', 'fourier' or a FeatureMap, got {features!r}")
 
 
@@ -269,7 +262,7 @@ def _checked(maps: Sequence[FeatureMap]) -> list[FeatureMap]:
     return list(maps)
 
 
-def _numbered(maps: list[FeatureMap]) -> dict[str, Array]:
+def _numbered(maps: list[FeatureMap]) -> dict[str, npt.NDArray[Any]]:
     return {f"{i}.{name}": array for i, one in enumerate(maps) for name, array in one.arrays().items()}
 
 
@@ -288,24 +281,26 @@ def _welford(rows: Array, count: Array, mean: Array, square: Array, scale: Array
         scale[j] = math.sqrt(count[0] / (square[j] * d)) if square[j] > 0.0 else 0.0
 
 
+# Answers are written into an array made outside: returning one from compiled code costs more than the arithmetic.
+
+
 @kernel
-def _standardise(rows: Array, mean: Array, scale: Array, clip: float) -> Array:
+def _standardise(rows: Array, mean: Array, scale: Array, clip: float, out: Array) -> None:
     n, d = rows.shape
     limit = clip / math.sqrt(d)
-    out = np.empty((n, d))
     for i in range(n):
         for j in range(d):
             out[i, j] = min(max((rows[i, j] - mean[j]) * scale[j], -limit), limit)
-    return out
+        if out.shape[1] > d:
+            out[i, d] = 1.0
 
 
 @kernel
-def _fourier(rows: Array, omega: Array, phase: Array) -> Array:
+def _fourier(rows: Array, omega: Array, phase: Array, out: Array) -> None:
     """√(2/m) cos(rows ω + phase); cos 2πt = 1 - 2 sin² πt after reduction to |t| <= 1/2, so the loop vectorises."""
     n, d = rows.shape
     m = omega.shape[1]
     height = math.sqrt(2.0 / m)
-    out = np.empty((n, m))
     for i in range(n):
         out[i] = phase
         for k in range(d):
@@ -317,6 +312,7 @@ def _fourier(rows: Array, omega: Array, phase: Array) -> Array:
             h = math.pi * (t - math.floor(t + 0.5))
             q = h * h
             # Taylor series of sin to degree 15: within 1e-11 on |h| <= π/2.
-            s = h * (1 - q / 6 * (1 - q / 20 * (1 - q / 42 * (1 - q / 72 * (1 - q / 110 * (1 - q / 156 * (1 - q / 210)))))))
+            s = h * (
+                1 - q / 6 * (1 - q / 20 * (1 - q / 42 * (1 - q / 72 * (1 - q / 110 * (1 - q / 156 * (1 - q / 210))))))
+            )
             out[i, j] = height * (1.0 - 2.0 * s * s)
-    return out

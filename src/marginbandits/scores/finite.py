@@ -53,7 +53,7 @@ class Finite(Parametrised):
 
     def values(self, context: Array) -> Array:
         """The centred scores of every regressor: N x K."""
-        table = centred([one(context) for one in self.regressors])
+        table = centred([np.asarray(one(context), float) for one in self.regressors])
         if table.shape != (len(self), self.n_actions):
             raise ValueError(f"regressors must return {self.n_actions} scores, got a table of shape {table.shape}")
         # Written so that NaN fails it too; the slack is rounding.

@@ -21,7 +21,7 @@ oracles need not know which class they work on; any leading axes are particles. 
 """
 
 import math
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import scipy.linalg
@@ -32,7 +32,8 @@ from marginbandits.validation import ActionCount, Integer, Parametrised, Real, v
 
 __all__ = ["Linear", "SharedLinear"]
 
-SparseRows: TypeAlias = "scipy.sparse.sparray | scipy.sparse.spmatrix"
+Contexts: TypeAlias = Any
+"""A NumPy array, or a SciPy sparse one of one or two dimensions."""
 Width = Annotated[int, Integer(1)]
 Radius = Annotated[float, Real(above=0)]
 
@@ -82,7 +83,7 @@ class Linear(_Ball):
         """V = QᵀW of the nearest weights whose rows sum to zero: the inverse of `weights` on those."""
         return np.asarray((self.basis.T @ weights).reshape(*weights.shape[:-2], self.dimension))
 
-    def values(self, parameters: Array, context: "Array | SparseRows") -> Array:
+    def values(self, parameters: Array, context: Contexts) -> Array:
         """Scores of one context (d) or of many (n x d, dense or sparse): particles, then rows, then actions."""
         weights = self.weights(parameters)
         if scipy.sparse.issparse(context):
@@ -94,9 +95,9 @@ class Linear(_Ball):
             return np.asarray(weights @ context)
         return np.asarray(np.asarray(context) @ np.swapaxes(weights, -1, -2))
 
-    def gradient(self, context: "Array | SparseRows", action: int) -> Array:
+    def gradient(self, context: Contexts, action: int) -> Array:
         """q_a ⊗ x: the derivative of the action's score in the parameters."""
-        row = context.toarray().ravel() if scipy.sparse.issparse(context) else context  # type: ignore[union-attr]
+        row = context.toarray().ravel() if scipy.sparse.issparse(context) else context
         return np.outer(self.basis[action], row).ravel()
 
 
@@ -111,7 +112,7 @@ class SharedLinear(_Ball):
 
     @property
     def dimension(self) -> int:
-        """d."""
+        """The width d."""
         return self.n_features
 
     @property
@@ -124,7 +125,7 @@ class SharedLinear(_Ball):
         """B = RL."""
         return self.radius * self.lipschitz
 
-    def values(self, parameters: Array, context: "Array | SparseRows") -> Array:
+    def values(self, parameters: Array, context: Contexts) -> Array:
         """Scores of one context (K x d, dense or sparse) or of many (n x K x d): particles, rows, actions."""
         if scipy.sparse.issparse(context):
             raw = np.asarray((scipy.sparse.csr_array(context) @ np.atleast_2d(parameters).T).T)
@@ -135,7 +136,7 @@ class SharedLinear(_Ball):
             raw = np.einsum("nad,...d->...na", np.asarray(context), parameters)
         return np.asarray(raw - raw.mean(-1, keepdims=True))
 
-    def gradient(self, context: "Array | SparseRows", action: int) -> Array:
+    def gradient(self, context: Contexts, action: int) -> Array:
         """x_a - x̄."""
-        rows = context.toarray() if scipy.sparse.issparse(context) else np.asarray(context)  # type: ignore[union-attr]
+        rows = context.toarray() if scipy.sparse.issparse(context) else np.asarray(context)
         return np.asarray(rows[action] - rows.mean(0))

@@ -20,9 +20,10 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits import policies
+from marginbandits.compiled import kernel
 from marginbandits.learners.base import Learner
-from marginbandits.oracles.ridge import Ridge
+from marginbandits.oracles.ridge import Ridge, predict, variance
+from marginbandits.policies import greedy_rows
 from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Real, Seed, validated
@@ -51,11 +52,21 @@ class LinUCB(Learner):
         self._ridge = Ridge(n_blocks, n_features, self.regularisation)
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
-        bound = self._ridge.predict(rows) + self.alpha * np.sqrt(self._ridge.variance(rows))
-        return policies.greedy(bound, available)
+        law = np.empty(self.n_actions)
+        _law(self._ridge.theta, self._ridge.factor, rows, self.alpha, available, law)
+        return law
 
     def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
         self._ridge.learn(rows, action, 1.0 - loss)
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
         return self._ridge.arrays()
+
+
+@kernel
+def _law(theta: Array, factor: Array, rows: Array, alpha: float, available: Mask, law: Array) -> None:
+    bound = predict(theta, rows)
+    width = variance(factor, rows)
+    for a in range(bound.shape[0]):
+        bound[a] += alpha * np.sqrt(width[a])
+    greedy_rows(bound.reshape(1, -1), available.reshape(1, -1), law.reshape(1, -1))

@@ -5,7 +5,8 @@
 0.25
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy.typing as npt
 
@@ -21,7 +22,7 @@ __all__ = ["Uniform"]
 class Uniform(Learner):
     """Plays uniformly and learns nothing."""
 
-    exempt = {"better_than_uniform": "it is uniform"}
+    exempt: ClassVar[Mapping[str, str]] = {"better_than_uniform": "it is uniform"}
 
     @validated
     def __init__(self, n_actions: ActionCount, *, seed: Seed = None) -> None:

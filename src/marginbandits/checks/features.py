@@ -1,0 +1,35 @@
+"""What every feature map promises: no look-ahead, rows as batches, state that can be saved."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from marginbandits.checks.common import check_parameters, expect, same_arrays
+
+__all__ = ["check_features"]
+
+
+def check_features(features: Callable[..., Any], **arguments: Any) -> None:
+    """Check a feature map class, built with `arguments`."""
+    check_parameters(features, arguments)
+    recipe = features(**arguments)
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((60, 5)) * [1.0, 1e6, 1e-6, 1.0, 0.0] + [0.0, 1e7, 0.0, -3.0, 2.0]
+    one, two = (recipe.start(5, np.random.default_rng(1)) for _ in range(2))
+    expect(one is not recipe and one is not two, "start must give a fresh copy")
+    for row in rows:
+        one.observe(row[None])
+        two.transform(row[None])
+        two.observe(row[None])
+        expect(np.isfinite(one.transform(row[None])).all(), "features must be finite")
+    expect(same_arrays(one.arrays(), two.arrays()), "transform must not change the state")
+    batch = one.transform(rows)
+    expect(batch.shape == (60, one.n_outputs), f"there must be n_outputs features, got {batch.shape}")
+    expect(np.array_equal(batch, np.concatenate([one.transform(row[None]) for row in rows])), "rows as batches")
+    one.transform(rows)[:] = -1.0
+    expect(np.array_equal(batch, one.transform(rows)), "the features must be a new array each time")
+    three = recipe.start(5, np.random.default_rng(2))
+    for name, array in three.arrays().items():
+        array[...] = one.arrays()[name]
+    expect(np.array_equal(batch, three.transform(rows)), "`arrays` must hold the whole state")

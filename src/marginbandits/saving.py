@@ -43,7 +43,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, object], arrays: Ar
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """The header and the arrays of a file written by `write`."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise
@@ -52,7 +52,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.ND
     try:
         header = json.loads(arrays.pop(_HEADER).tobytes().decode())
         version = header["format"]
-    except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (KeyError, TypeError, RecursionError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"{path} is not a marginbandits file: it has no readable header") from error
     if version != FORMAT:
         raise ValueError(f"{path} has format {version!r}; this version reads format {FORMAT}")

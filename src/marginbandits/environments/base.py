@@ -50,8 +50,8 @@ class Oblivious(Parametrised):
         outside = ~((losses >= 0) & (losses <= 1))
         if outside.any():
             raise ValueError(f"losses must lie in [0, 1], got {losses[outside][0]}")
-        self.contexts = np.ascontiguousarray(contexts, float)
-        self.losses = np.ascontiguousarray(losses, float)
+        self.contexts = np.array(contexts, float, order="C")
+        self.losses = np.array(losses, float, order="C")
         self.contexts.flags.writeable = False
         self.losses.flags.writeable = False
 

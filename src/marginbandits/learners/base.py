@@ -151,7 +151,7 @@ class Learner(Parametrised, ABC):
             saving.restore_arrays(learner.state(), arrays)
             learner._draws = saving.restore_generator(header["generators"]["draws"])
             learner._rng = saving.restore_generator(header["generators"]["rng"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, MemoryError) as error:
             raise ValueError(f"{path}: {error}") from error
         return learner
 
@@ -180,7 +180,7 @@ class Learner(Parametrised, ABC):
     def _refuse_shape(self, shape: tuple[int, ...]) -> None:
         if self._shape is not None:
             raise ValueError(f"context must have shape {self._shape} as before, got {shape}")
-        if len(shape) not in (1, 2) or 0 in shape:
+        if len(shape) not in (1, 2) or min(shape) < 1:
             raise ValueError(f"context must be a vector or a matrix of one row per action, got shape {shape}")
         if len(shape) == 2 and shape[0] != self.n_actions:
             raise ValueError(f"context must have one row for each of {self.n_actions} actions, got shape {shape}")

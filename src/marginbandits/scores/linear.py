@@ -128,8 +128,8 @@ class SharedLinear(_Ball):
     def values(self, parameters: Array, context: Contexts) -> Array:
         """Scores of one context (K x d, dense or sparse) or of many (n x K x d): particles, rows, actions."""
         if scipy.sparse.issparse(context):
-            raw = np.asarray((scipy.sparse.csr_array(context) @ np.atleast_2d(parameters).T).T)
-            raw = raw.reshape(*parameters.shape[:-1], self.n_actions)
+            product = np.asarray(scipy.sparse.csr_array(context) @ parameters.reshape(-1, self.n_features).T)
+            raw = product.T.reshape(*parameters.shape[:-1], self.n_actions)
         elif np.ndim(context) == 2:
             raw = parameters @ np.asarray(context).T
         else:

@@ -83,9 +83,10 @@ def largest_of_normals(mean: Array, deviation: Array, available: Mask) -> Array:
     >>> largest_of_normals(np.zeros(4), np.ones(4), np.array([True, True, True, False])).round(12)
     array([0.33333333, 0.33333333, 0.33333333, 0.        ])
     """
-    if not (deviation > 0.0).all():
+    widest = deviation.max()
+    if not widest > 0.0:
         return policies.greedy(mean, available)
-    return _largest_of_normals(mean, deviation, available)
+    return _largest_of_normals(mean, np.maximum(deviation, 1e-12 * widest), available)
 
 
 @kernel

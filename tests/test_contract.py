@@ -1,0 +1,310 @@
+"""Every exported class keeps its contract, found by discovery; and the contract catches learners that break it."""
+
+import inspect
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import sparse
+
+import marginbandits as mb
+from marginbandits.checks import (
+    LEARNER_CHECKS,
+    check_environment,
+    check_features,
+    check_learner,
+    check_scores,
+    check_surrogate,
+)
+from marginbandits.types import Array, Environment, Mask, Scores, Surrogate
+
+EXPORTED = {name: getattr(mb, name) for name in mb.__all__}
+CLASSES = {name: thing for name, thing in EXPORTED.items() if inspect.isclass(thing)}
+LEARNERS = [c for c in CLASSES.values() if issubclass(c, mb.Learner) and not inspect.isabstract(c)]
+FEATURES = [c for c in CLASSES.values() if issubclass(c, mb.FeatureMap) and not inspect.isabstract(c)]
+
+
+
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "Chain": {"maps": [mb.Standardise(), mb.Concatenate([mb.Identity(), mb.Fourier(8)])]},
+    "Concatenate": {"maps": [mb.Identity(), mb.Standardise()]},
+    "Hinge": {"margin": 0.4},
+    "Ramp": {"margin": 0.4},
+    "RelativeMargin": {"margin": 0.4},
+    "SmoothedHinge": {"margin": 0.4, "width": 0.2},
+    "AdaptiveAdversary": {"n_actions": 3, "n_features": 2, "n_rounds": 40, "seed": 0},
+    "Classification": {"X": np.eye(6), "y": list("abcabc"), "seed": 0, "label_noise": 0.3},
+    "Drifting": {"n_actions": 3, "n_features": 2, "n_rounds": 40, "seed": 0},
+    "HingeRealizable": {"n_actions": 3, "n_features": 4, "n_rounds": 40, "seed": 0},
+    "LinearRealizable": {"n_actions": 3, "n_features": 2, "n_rounds": 40, "seed": 0},
+    "LipschitzCube": {"n_actions": 3, "dimension": 2, "n_rounds": 40, "seed": 0},
+    "Logged": {
+        "contexts": np.eye(4),
+        "actions": [0, 1, 1, 0],
+        "losses": [0.0, 1.0, 0.5, 0.25],
+        "probabilities": [0.5, 0.25, 0.5, 1.0],
+        "n_actions": 2,
+        "seed": 0,
+    },
+    "MulticlassSeparable": {"n_actions": 4, "n_rounds": 40, "seed": 0},
+    "Switching": {"n_actions": 3, "n_features": 2, "n_rounds": 40, "seed": 0},
+}
+SURROGATES = [c for c in CLASSES.values() if hasattr(c, "slope")]
+ENVIRONMENTS = [c for c in CLASSES.values() if hasattr(c, "__iter__") and hasattr(c, "n_rounds") or c is mb.AdaptiveAdversary]
+SCORE_CLASSES = {
+    mb.Linear: (mb.Linear(4, 3, radius=2.0), (3,)),
+    mb.SharedLinear: (mb.SharedLinear(4, 3, radius=2.0), (4, 3)),
+    mb.Finite: (mb.Finite.from_weights(np.random.default_rng(0).standard_normal((5, 3, 2))), (2,)),
+}
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("check", LEARNER_CHECKS)
+def test_learners_keep_the_contract(learner: type[mb.Learner], check: str) -> None:
+    if check in learner.exempt:
+        assert learner.exempt[check]
+        return
+    LEARNER_CHECKS[check](lambda **more: learner(**{"n_actions": 3, "seed": 0, **more}))
+
+
+@pytest.mark.parametrize("learner", [mb.LinUCB, mb.LinTS, mb.EpsilonGreedy])
+def test_learners_keep_the_contract_on_fourier_features(learner: type[mb.Learner]) -> None:
+    check_learner(learner, features="fourier")
+
+
+@pytest.mark.parametrize("features", FEATURES)
+def test_feature_maps_keep_the_contract(features: type) -> None:
+    check_features(features, **ARGUMENTS.get(features.__name__, {}))
+
+
+@pytest.mark.parametrize("surrogate", SURROGATES)
+def test_surrogates_keep_the_contract(surrogate: type) -> None:
+    check_surrogate(surrogate, **ARGUMENTS[surrogate.__name__])
+
+
+@pytest.mark.parametrize("environment", [c for c in ENVIRONMENTS if c is not mb.Oblivious])
+def test_environments_keep_the_contract(environment: type) -> None:
+    check_environment(environment, **ARGUMENTS[environment.__name__])
+
+
+@pytest.mark.parametrize("scores", SCORE_CLASSES)
+def test_score_classes_keep_the_contract(scores: type) -> None:
+    check_scores(*SCORE_CLASSES[scores])
+
+
+def test_discovery_found_every_class() -> None:
+    """A class that no check claims must be one of the few that are no algorithm."""
+    plain = {mb.Decision, mb.Interaction, mb.Learner, mb.FeatureMap, mb.Trace, mb.Oblivious}
+    claimed = {*LEARNERS, *FEATURES, *SURROGATES, *ENVIRONMENTS, *SCORE_CLASSES}
+    assert set(CLASSES.values()) == claimed | plain
+    assert all(isinstance(c(**ARGUMENTS[c.__name__]), Surrogate) for c in SURROGATES)
+    assert all(isinstance(c(**ARGUMENTS[c.__name__]), Environment) for c in ENVIRONMENTS if c is not mb.Oblivious)
+    assert all(isinstance(scores, Scores) for scores, _ in SCORE_CLASSES.values())
+
+
+# Negative controls: each learner below breaks one promise, and the check of that promise must say so.
+
+
+class Lying(mb.LinUCB):
+    """Claims more confidence than it plays with."""
+
+    def _act(self, rows: Array, mask: Mask) -> mb.Decision:
+        decision = super()._act(rows, mask)
+        assert decision.distribution is not None
+        law = decision.distribution**0.5 if (decision.distribution < 1).all() else 0.9 * decision.distribution + 0.1 / 3
+        law = law / law.sum()
+        return mb.Decision(decision.action, float(law[decision.action]), law)
+
+
+class Peeking(mb.LinUCB):
+    """Learns from contexts while acting."""
+
+    def _distribution(self, rows: Array, available: Mask) -> Array:
+        self._ridge.learn(rows, 0, 0.5)
+        return super()._distribution(rows, available)
+
+
+class Biased(mb.LinUCB):
+    """Prefers action 0."""
+
+    def _distribution(self, rows: Array, available: Mask) -> Array:
+        law = super()._distribution(rows, available)
+        return law if not available[0] else 0.8 * law + 0.2 * np.eye(self.n_actions)[0]
+
+
+class Hoarding(mb.LinUCB):
+    """Keeps every context."""
+
+    def _begin(self, n_blocks: int, n_features: int) -> None:
+        super()._begin(n_blocks, n_features)
+        self._kept: list[Array] = []
+
+    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
+        self._kept.append(np.repeat(rows, 10, 0))
+        super()._update(rows, action, loss, probability)
+
+
+class Forgetting(mb.LinUCB):
+    """Does not save its weights."""
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {"factor": self._ridge.factor}
+
+
+class Restless(mb.LinUCB):
+    """Draws from the global generator's stead: a fresh one every time."""
+
+    def _distribution(self, rows: Array, available: Mask) -> Array:
+        rng = np.random.default_rng()
+        return rng.dirichlet(np.ones(self.n_actions)) * available / 1.0 if available.all() else available / available.sum()
+
+
+class Careless(mb.LinUCB):
+    """Ignores the mask."""
+
+    def _distribution(self, rows: Array, available: Mask) -> Array:
+        return super()._distribution(rows, np.ones_like(available))
+
+
+class Fragile(mb.LinUCB):
+    """Learns from a bad loss before refusing it."""
+
+    @staticmethod
+    def _loss(loss: object, reward: object) -> float:
+        return 2.0 if reward is None else 1.0 - float(reward)  # type: ignore[arg-type]
+
+
+class Stubborn(mb.LinUCB):
+    """Never uses what it learnt."""
+
+    def _distribution(self, rows: Array, available: Mask) -> Array:
+        return available / available.sum()
+
+
+class Exploding(mb.LinUCB):
+    """Overflows on large contexts."""
+
+    def _act(self, rows: Array, mask: Mask) -> mb.Decision:
+        decision = super()._act(rows, mask)
+        decision.distribution = np.full(self.n_actions, np.nan) if rows.max() > 1e50 else decision.distribution
+        return decision
+
+
+class Batched(mb.LinUCB):
+    """Learns batches backwards."""
+
+    def learn_many(self, contexts: Any, decisions: Any, losses: Any = None, *, rewards: Any = None) -> None:
+        super().learn_many(contexts[::-1], decisions[::-1], losses[::-1])
+
+
+class Confused(mb.LinUCB):
+    """Doubles sparse contexts."""
+
+    def learn(self, context: Any, decision: mb.Decision, loss: Any = None, *, reward: Any = None) -> None:
+        super().learn(2 * context if sparse.issparse(context) else context, decision, loss, reward=reward)
+
+
+class Unchecked(mb.LinUCB):
+    """Takes any alpha."""
+
+    def __init__(self, n_actions: int, *, alpha: float = 0.3, seed: int = 0) -> None:
+        try:
+            super().__init__(n_actions, alpha=alpha, seed=seed)
+        except ValueError:
+            super().__init__(n_actions, seed=seed)
+
+    __init__.__annotations__ = mb.LinUCB.__init__.__annotations__
+
+
+@pytest.mark.parametrize(
+    ("learner", "check"),
+    [
+        (Unchecked, "bad_parameters"),
+        (Fragile, "bad_inputs"),
+        (Peeking, "act_learns_nothing"),
+        (Lying, "probabilities_are_exact"),
+        (Restless, "same_seed_same_run"),
+        (Forgetting, "save_load_continue"),
+        (Biased, "relabelling_permutes_the_law"),
+        (Exploding, "finite_on_extreme_contexts"),
+        (Confused, "any_order_and_delay"),
+        (Batched, "batches_equal_single_rounds"),
+        (Careless, "unavailable_actions_are_not_played"),
+        (Hoarding, "memory_is_as_declared"),
+        (Stubborn, "better_than_uniform"),
+    ],
+)
+def test_the_contract_catches(learner: type[mb.Learner], check: str) -> None:
+    with pytest.raises(AssertionError, match=f"breaks '{check}'"):
+        check_learner(learner)
+
+
+def test_every_check_has_a_negative_control() -> None:
+    marks = test_the_contract_catches.pytestmark  # type: ignore[attr-defined]
+    assert {check for _, check in marks[0].args[1]} == set(LEARNER_CHECKS)
+
+
+def test_an_exemption_needs_a_known_check_and_a_reason() -> None:
+    class Silent(mb.Uniform):
+        exempt = {"better_than_uniform": " "}  # noqa: RUF012  # a test double
+
+    class Unknown(mb.Uniform):
+        exempt = {"nicer": "because"}  # noqa: RUF012  # a test double
+
+    with pytest.raises(AssertionError, match="needs a reason"):
+        check_learner(Silent)
+    with pytest.raises(AssertionError, match="unknown check 'nicer'"):
+        check_learner(Unknown)
+
+
+class Sloped(mb.Hinge):
+    """Takes the steep side of the kink."""
+
+    def slope(self, scores: npt.ArrayLike) -> Array:
+        return np.where(np.isnan(scores), np.nan, (np.asarray(scores) >= -self.margin) / self.margin)
+
+
+class Shrunk(mb.Ramp):
+    """Not calibrated."""
+
+    def __call__(self, scores: npt.ArrayLike) -> Array:
+        return 0.4 * super().__call__(scores)
+
+
+class Wide(mb.Linear):
+    """Understates its bound."""
+
+    @property
+    def bound(self) -> float:
+        return 0.3 * super().bound
+
+
+class Shifty(mb.Standardise):
+    """Learns while it transforms."""
+
+    def transform(self, rows: Array) -> Array:
+        self.observe(rows)
+        return super().transform(rows)
+
+
+class Secretive(mb.LinearRealizable):
+    """Different on every visit."""
+
+    def __iter__(self) -> Any:
+        order = np.random.default_rng().permutation(len(self))
+        return iter([list(super(Secretive, self).__iter__())[i] for i in order])
+
+
+def test_the_other_contracts_catch() -> None:
+    with pytest.raises(AssertionError, match="slope"):
+        check_surrogate(Sloped, margin=0.4)
+    with pytest.raises(AssertionError, match="sum to 1"):
+        check_surrogate(Shrunk, margin=0.4)
+    with pytest.raises(AssertionError, match="exceed B"):
+        check_scores(Wide(3, 2), (2,))
+    with pytest.raises(AssertionError, match="must not change the state"):
+        check_features(Shifty)
+    with pytest.raises(AssertionError, match="same rounds"):
+        check_environment(Secretive, **ARGUMENTS["LinearRealizable"])

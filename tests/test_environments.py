@@ -1,0 +1,312 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import marginbandits as mb
+from marginbandits.environments.base import flipped
+from marginbandits.policies import proportional
+from marginbandits.surrogates import multiclass_hinge
+from marginbandits.types import Array
+
+
+class TestClassification:
+    def test_losses_are_zero_for_the_label_alone(self) -> None:
+        env = mb.Classification([[1.0], [2.0], [3.0]], ["b", "a", "c"])
+        assert list(env.classes) == ["a", "b", "c"]
+        assert np.array_equal(env.losses, [[1, 0, 1], [0, 1, 1], [1, 1, 0]])
+        assert np.array_equal(env.contexts, [[1], [2], [3]])
+
+    def test_costs(self) -> None:
+        costs = [[0.0, 0.3], [1.0, 0.1]]
+        env = mb.Classification([[1.0], [2.0]], [0, 1], costs=costs)
+        assert np.array_equal(env.losses, costs)
+
+    def test_seed_shuffles_rows_with_their_labels(self) -> None:
+        X, y = np.arange(50.0)[:, None], np.arange(50) % 2
+        env = mb.Classification(X, y, seed=1, n_rounds=30)
+        assert env.n_rounds == 30
+        assert not np.array_equal(env.contexts[:, 0], np.arange(30))
+        assert np.array_equal(env.losses.argmin(1), env.contexts[:, 0] % 2)
+
+    def test_label_noise_flips_its_share(self) -> None:
+        """20,000 labels at 25%: within five standard errors (rate 1e-6), and never to themselves."""
+        y = np.arange(20_000) % 4
+        clean = mb.Classification(np.ones((20_000, 1)), y).losses.argmin(1)
+        noisy = mb.Classification(np.ones((20_000, 1)), y, label_noise=0.25).losses.argmin(1)
+        assert np.array_equal(clean, y)
+        assert abs((noisy != y).mean() - 0.25) < 5 * np.sqrt(0.25 * 0.75 / 20_000)
+        assert (flipped(y, 4, 1.0, np.random.default_rng(0)) != y).all()
+
+    def test_npz(self, tmp_path: Path) -> None:
+        np.savez(tmp_path / "set.npz", X=np.eye(4, dtype=np.uint8), y=np.array([0, 1, 0, 1], np.int16))
+        assert mb.Classification.from_npz(tmp_path / "set.npz", seed=0).n_actions == 2
+        np.savez(tmp_path / "bad.npz", X=np.eye(4))
+        with pytest.raises(ValueError, match="lacks y"):
+            mb.Classification.from_npz(tmp_path / "bad.npz")
+
+    @pytest.mark.parametrize("name", ["breast_cancer", "digits", "iris", "wine"])
+    def test_bundled_sets(self, name: str) -> None:
+        assert mb.Classification.bundled(name, n_rounds=20).n_rounds == 20
+
+    def test_a_typo_suggests_the_nearest_name(self) -> None:
+        with pytest.raises(ValueError, match="'digit'; did you mean 'digits'"):
+            mb.Classification.bundled("digit")
+        with pytest.raises(ValueError, match="breast_cancer, digits, iris, wine"):
+            mb.Classification.bundled("zzz")
+
+    def test_openml(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What scikit-learn returns for a data set number, categories and missing numbers included."""
+        pd = pytest.importorskip("pandas", reason="scikit-learn fetches OpenML frames only where pandas is installed")
+        import sklearn.datasets
+
+        frame = pd.DataFrame({"size": [1.0, None, 3.0], "colour": pd.Categorical(["red", "blue", "red"])})
+
+        class Bunch:
+            data = frame
+            target = pd.Series(["yes", "no", "yes"])
+
+        asked = {}
+
+        def fetch(**options: object) -> Bunch:
+            asked.update(options)
+            return Bunch()
+
+        monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
+        env = mb.Classification.openml(61)
+        assert asked["data_id"] == 61
+        assert np.array_equal(env.contexts, [[1, 0, 1], [2, 1, 0], [3, 0, 1]])
+        assert np.array_equal(env.losses.argmin(1), [1, 0, 1])
+
+    @pytest.mark.parametrize(
+        ("X", "y", "message"),
+        [
+            ([[1.0], [np.nan]], [0, 1], "nan in row 1, column 0"),
+            ([["a"], ["b"]], [0, 1], "table of numbers"),
+            ([1.0, 2.0], [0, 1], "shape"),
+            ([[1.0], [2.0]], [0], "one label for each of 2 rows"),
+            ([[1.0], [2.0]], [0, 0], "at least two classes"),
+            ([[1.0], [2.0]], [0, np.nan], "nan at row 1"),
+            (np.empty((0, 2)), [], "at least one row"),
+        ],
+    )
+    def test_bad_tables_are_refused(self, X: object, y: object, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            mb.Classification(X, y)  # type: ignore[arg-type]
+
+    def test_bad_costs_are_refused(self) -> None:
+        with pytest.raises(ValueError, match="costs must be 2 x 2"):
+            mb.Classification([[1.0], [2.0]], [0, 1], costs=[0.0, 1.0])
+        with pytest.raises(ValueError, match=r"costs must lie in \[0, 1\]"):
+            mb.Classification([[1.0], [2.0]], [0, 1], costs=[[0.0, 2.0], [1.0, 0.0]])
+
+
+class TestSynthetic:
+    @pytest.mark.parametrize(("k", "d"), [(2, 1), (2, 5), (3, 2), (5, 20)])
+    def test_hinge_realizable(self, k: int, d: int) -> None:
+        """The stated scores are linear in a unit ball, realise the hinge at the margin, and the margin is attained."""
+        margin = 0.5 / ((k - 1) * np.sqrt(k))
+        env = mb.HingeRealizable(k, d, 3000, margin=margin, seed=0)
+        s, label = env.best_scores, env.losses.argmin(1)
+        assert np.linalg.norm(env.weights) == pytest.approx(1.0)
+        assert np.linalg.norm(env.contexts, axis=1).max() <= 1 + 1e-9
+        assert np.abs(env.weights.sum(0)).max() < 1e-12
+        assert np.allclose(s, env.contexts @ env.weights.T)
+        hinge = mb.Hinge(margin)(s)
+        assert (env.losses * hinge).sum(1).max() < 1e-9
+        assert (env.losses * proportional(hinge)).sum(1).max() < 1e-9
+        others = np.where(np.eye(k, dtype=bool)[label], -np.inf, s)
+        assert others.max() == pytest.approx(-margin, rel=0.01)
+        assert (env.losses * mb.Hinge(1.1 * margin)(s)).sum() > 0  # a wider margin is not realised
+
+    def test_hinge_realizable_at_the_widest_margin_and_not_beyond(self) -> None:
+        widest = 1 / (2 * np.sqrt(3))
+        env = mb.HingeRealizable(3, 4, 50, margin=widest, seed=0)
+        assert (env.losses * mb.Hinge(widest)(env.best_scores)).sum() < 1e-9
+        with pytest.raises(ValueError, match=r"margin must be at most .* = 0\.2887, got 0\.3"):
+            mb.HingeRealizable(3, 4, 50, margin=0.3)
+        with pytest.raises(ValueError, match="n_features must be at least n_actions - 1 = 4, got 3"):
+            mb.HingeRealizable(5, 3, 50, margin=0.01)
+
+    def test_no_arrangement_allows_a_wider_margin(self) -> None:
+        """Σ_y <W, e_y x_yᵀ> >= K(K-1)γ while ‖W‖ <= 1 and ‖Σ e_y x_yᵀ‖ = √K: so γ <= 1/((K-1)√K)."""
+        rng = np.random.default_rng(0)
+        for k in (2, 3, 6):
+            for _ in range(200):
+                W = rng.standard_normal((k, k))
+                W -= W.mean(0)
+                W /= np.linalg.norm(W)
+                X = rng.standard_normal((k, k))
+                X /= np.linalg.norm(X, axis=1, keepdims=True)
+                scores = W @ X.T
+                margin = -max(scores[a, y] for a in range(k) for y in range(k) if a != y)
+                assert margin <= 1 / ((k - 1) * np.sqrt(k)) + 1e-12
+
+    def test_noise_flips_labels(self) -> None:
+        env = mb.HingeRealizable(3, 4, 4000, noise=0.2, seed=0)
+        wrong = (env.best_scores.argmax(1) != env.losses.argmin(1)).mean()
+        assert abs(wrong - 0.2) < 5 * np.sqrt(0.2 * 0.8 / 4000)
+
+    def test_linear_realizable(self) -> None:
+        env = mb.LinearRealizable(4, 3, 20_000, seed=0)
+        assert np.allclose(np.linalg.norm(env.contexts, axis=1), 1)
+        assert np.allclose(env.means, 0.5 + 0.5 * env.contexts @ env.weights.T)
+        error = ((env.losses - env.means) * np.sign(env.means - 0.5)).mean(0)
+        assert (np.abs(error) < 5 * 0.5 / np.sqrt(20_000)).all()
+
+    @pytest.mark.parametrize("p", [1, 3])
+    def test_lipschitz_cube(self, p: int) -> None:
+        env = mb.LipschitzCube(3, p, 500, seed=0)
+        distance = np.abs(env.contexts[:, None] - env.contexts[None]).max(-1)
+        gap = np.abs(env.means[:, None] - env.means[None]).max(-1)
+        assert (gap <= distance + 1e-12).all()
+        assert (gap > 0.99 * distance)[distance > 0].any()  # the constant is attained
+        assert np.array_equal(env.means, env.mean_losses(env.contexts))
+
+    @pytest.mark.parametrize("k", [3, 4, 6])
+    def test_multiclass_separable_but_not_cost_sensitively(self, k: int) -> None:
+        """Multiclass hinge 0 for the stated weights; the best cost-sensitive hinge of any linear class grows like T."""
+        env = mb.MulticlassSeparable(k, 60 * k, seed=0)
+        scores = env.contexts @ env.weights.T
+        assert multiclass_hinge(scores, env.labels, env.margin).max() < 1e-9
+        assert multiclass_hinge(scores, env.labels, 1.5 * env.margin).max() > 0
+        per_round = best_cost_sensitive_hinge(env.contexts, env.labels, k) / len(env)
+        assert per_round > 0.5
+        easy = mb.HingeRealizable(k, k, 60 * k, margin=0.02, seed=0)  # negative control: this one can be made 0
+        assert best_cost_sensitive_hinge(easy.contexts, easy.losses.argmin(1), k) < 1e-6
+
+
+def best_cost_sensitive_hinge(X: Array, labels: Array, k: int) -> float:
+    """min over all W whose rows sum to zero of Σ_t Σ_{y≠label} max(1 + <w_y, x_t>, 0): a linear programme.
+
+    The margin is 1 without loss of generality, as W is not bounded.
+    """
+    n, d = X.shape
+    rows, slack = [], n * k
+    for t in range(n):
+        for y in range(k):
+            if y != labels[t]:
+                row = np.zeros(k * d + slack)
+                row[y * d : (y + 1) * d] = X[t]
+                row[k * d + t * k + y] = -1.0
+                rows.append(row)
+    centred = np.concatenate([np.tile(np.eye(d), k), np.zeros((d, slack))], 1)
+    cost = np.r_[np.zeros(k * d), np.ones(slack)]
+    bounds = [(None, None)] * (k * d) + [(0, None)] * slack
+    solution = linprog(cost, np.array(rows), -np.ones(len(rows)), centred, np.zeros(d), bounds, method="highs")
+    assert solution.status == 0
+    return float(solution.fun)
+
+
+class TestAdversarial:
+    def test_switching_changes_the_best_policy_at_the_switch(self) -> None:
+        env = mb.Switching(2, 3, 4000, n_switches=1, seed=0)
+        labels = env.losses.argmin(1)
+        first, second = (np.linalg.lstsq(env.contexts[half], 2.0 * labels[half] - 1, rcond=None)[0] for half in halves())
+        inside = ((env.contexts[:2000] @ first > 0) == labels[:2000]).mean()
+        across = ((env.contexts[2000:] @ first > 0) == labels[2000:]).mean()
+        assert inside > 0.95
+        assert across < 0.9
+        assert ((env.contexts[2000:] @ second > 0) == labels[2000:]).mean() > 0.95
+
+    def test_drift_is_gradual(self) -> None:
+        env = mb.Drifting(2, 3, 4000, turns=0.5, seed=0)
+        still = mb.Drifting(2, 3, 4000, turns=0.0, seed=0)
+        labels, at_first = env.losses.argmin(1), still.losses.argmin(1)
+        agreement = [(labels[i : i + 500] == at_first[i : i + 500]).mean() for i in range(0, 4000, 500)]
+        assert agreement[0] > 0.9
+        assert agreement[-1] < 0.1  # half a turn reverses everything
+        assert (np.diff(agreement) < 0.05).all()
+
+    def test_the_adversary_charges_the_favourite(self) -> None:
+        env = mb.AdaptiveAdversary(3, 2, 5, seed=0)
+        for current in env:
+            assert current.losses is None
+            assert current.reveal(mb.Decision(1, 0.6, np.array([0.2, 0.6, 0.2]))) == 1.0
+            assert np.array_equal(current.losses, [0, 1, 0])
+        with pytest.raises(ValueError, match="distribution"):
+            next(iter(env)).reveal(mb.Decision(0, 0.5))
+
+    def test_the_adversary_beats_the_deterministic_and_not_the_uniform(self) -> None:
+        env = mb.AdaptiveAdversary(3, 2, 600, seed=0)
+        assert mb.simulate(mb.LinUCB(3, seed=0), env).losses.mean() > 0.9
+        uniform = mb.simulate(mb.Uniform(3, seed=0), env)
+        assert abs(uniform.losses.mean() - 1 / 3) < 5 * np.sqrt(2 / 9 / 600)
+        assert uniform.all_losses is not None
+        assert np.array_equal(uniform.all_losses.sum(1), np.ones(600))
+
+
+def halves() -> tuple[slice, slice]:
+    return slice(0, 2000), slice(2000, 4000)
+
+
+class TestLogged:
+    def test_replay_is_unbiased_under_uneven_logging(self) -> None:
+        """A fixed policy's replayed loss matches its true loss within five standard errors (rate 1e-6).
+
+        Without the coin (negative control) the logged policy's habits leak in.
+        """
+        rng = np.random.default_rng(0)
+        n = 60_000
+        x = rng.integers(2, size=n)
+        # Context 1 is common among rounds where action 0 was logged with high probability.
+        p0 = np.where(x == 1, 0.9, 0.2)
+        action = (rng.random(n) >= p0).astype(int)
+        loss = np.where(x == 1, 0.8, 0.1)
+        log = mb.Logged(x[:, None], action, loss, np.where(action == 0, p0, 1 - p0), n_actions=2, seed=1)
+        answers = [r.reveal(mb.Decision(0, 1.0)) for r in log]
+        kept = np.array([a for a in answers if a is not None])
+        truth = loss.mean()
+        assert abs(kept.mean() - truth) < 5 * kept.std() / np.sqrt(len(kept))
+        without_coin = loss[action == 0].mean()
+        assert abs(without_coin - truth) > 5 * kept.std() / np.sqrt(len(kept))
+
+    def test_a_log_teaches_off_policy(self) -> None:
+        env = mb.Classification.bundled("iris", seed=0)
+        rng = np.random.default_rng(0)
+        actions = rng.integers(3, size=150)
+        log = mb.Logged(env.contexts, actions, env.losses[np.arange(150), actions], [1 / 3] * 150, n_actions=3)
+        agent = mb.EpsilonGreedy(3, epsilon=0.0, seed=0)
+        for interaction in log.interactions():
+            agent.learn(interaction.context, interaction.decision, interaction.loss)
+        right = [env.losses[t, agent.act(x).action] == 0 for t, x in enumerate(env.contexts)]
+        assert np.mean(right) > 0.7
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"actions": [0, 2]}, "actions must be whole numbers from 0 to 1"),
+            ({"actions": [0.0, 1.0]}, "actions"),
+            ({"actions": [0]}, "actions must hold one value for each of 2"),
+            ({"losses": [0.5, 1.5]}, "got 1.5 in round 1"),
+            ({"losses": [np.nan, 0.5]}, "got nan in round 0"),
+            ({"probabilities": [0.5, 0.0]}, "got 0.0 in round 1"),
+            ({"contexts": [[1.0], [np.inf]]}, "got inf in round 1"),
+        ],
+    )
+    def test_bad_logs_are_refused(self, change: dict[str, object], message: str) -> None:
+        good = {"contexts": [[1.0], [2.0]], "actions": [0, 1], "losses": [0.5, 0.5], "probabilities": [0.5, 0.5]}
+        mb.Logged(**good, n_actions=2)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match=message):
+            mb.Logged(**{**good, **change}, n_actions=2)  # type: ignore[arg-type]
+
+
+class TestOblivious:
+    def test_arrays_are_frozen_and_checked(self) -> None:
+        env = mb.Oblivious.of(np.zeros((3, 2)), np.zeros((3, 2)))
+        with pytest.raises(ValueError, match="read-only"):
+            env.losses[0, 0] = 1.0
+        for contexts, losses, message in (
+            (np.zeros((3, 2)), np.zeros((2, 2)), "shapes"),
+            (np.zeros((3, 2)), np.zeros((3, 1)), "shapes"),
+            (np.full((3, 2), np.nan), np.zeros((3, 2)), "finite"),
+            (np.zeros((3, 2)), np.full((3, 2), 1.5), r"\[0, 1\], got 1.5"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                mb.Oblivious.of(contexts, losses)
+
+    def test_the_callers_array_stays_writable(self) -> None:
+        contexts = np.zeros((3, 2))
+        mb.Oblivious.of(contexts, np.zeros((3, 2)))
+        contexts[0, 0] = 1.0

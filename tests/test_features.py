@@ -1,0 +1,143 @@
+import numpy as np
+import pytest
+
+import marginbandits as mb
+from marginbandits.scores.features import feature_map
+from marginbandits.types import Array
+from tests import naive
+
+
+def started(recipe: mb.FeatureMap, rows: Array, *, seed: int = 0) -> mb.FeatureMap:
+    features = recipe.start(rows.shape[1], np.random.default_rng(seed))
+    for row in rows:
+        features.observe(row[None])
+    return features
+
+
+@pytest.fixture
+def rows() -> Array:
+    rng = np.random.default_rng(0)
+    scaled = rng.standard_normal((200, 6)) * [1, 1e6, 1e-6, 3, 0, 1] + [0, 1e7, 1e-3, -5, 4, 1e3]
+    scaled[5, 0] = 1e4  # an outlier
+    return np.asarray(scaled)
+
+
+def test_standardise_agrees_with_its_twin(rows: Array) -> None:
+    features = started(mb.Standardise(clip=3.0), rows)
+    assert np.allclose(features.transform(rows), naive.standardise(rows, rows, 3.0), atol=1e-6)
+
+
+def test_standardise_does_not_look_ahead(rows: Array) -> None:
+    features = started(mb.Standardise(), rows[:50])
+    assert np.allclose(features.transform(rows), naive.standardise(rows[:50], rows, 5.0), atol=1e-6)
+
+
+def test_frozen_statistics_stop_at_the_given_row(rows: Array) -> None:
+    frozen = started(mb.Standardise(freeze_after=50), rows)
+    assert np.array_equal(frozen.transform(rows), started(mb.Standardise(), rows[:50]).transform(rows))
+    assert not np.array_equal(frozen.transform(rows), started(mb.Standardise(), rows).transform(rows))
+
+
+def test_fourier_agrees_with_its_twin() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((100, 4)) * 100
+    features = started(mb.Fourier(200, n_first=100), rows)
+    state = features.arrays()
+    assert np.abs(features.transform(rows) - naive.fourier(rows, state["omega"], state["phase"])).max() < 1e-9
+
+
+def test_fourier_is_silent_until_the_width_is_known_and_then_keeps_it() -> None:
+    rows = np.random.default_rng(0).standard_normal((40, 3))
+    assert not started(mb.Fourier(10, n_first=20), rows[:19]).transform(rows).any()
+    early, late = started(mb.Fourier(10, n_first=20), rows[:20]), started(mb.Fourier(10, n_first=20), rows)
+    assert np.array_equal(early.transform(rows), late.transform(rows))
+    assert early.transform(rows).any()
+
+
+def test_fourier_approximates_the_gaussian_kernel_of_the_median_distance() -> None:
+    """<z(x), z(y)> → exp(-‖x-y‖²/(2 median²)): 20,000 features, error below 0.03 (five standard errors)."""
+    rows = np.random.default_rng(0).standard_normal((30, 3)) * 7.0
+    z = started(mb.Fourier(20_000, n_first=30), rows).transform(rows)
+    distance = np.linalg.norm(rows[:, None] - rows[None], axis=-1)
+    median = np.median(distance[np.triu_indices(30, 1)])
+    assert np.abs(z @ z.T - np.exp(-(distance**2) / (2 * median**2))).max() < 0.03
+    wrong = np.exp(-(distance**2) / (2 * (2 * median) ** 2))  # negative control: twice the width is told apart
+    assert np.abs(z @ z.T - wrong).max() > 0.1
+
+
+def test_fourier_of_identical_contexts_is_finite() -> None:
+    rows = np.ones((30, 3))
+    assert np.isfinite(started(mb.Fourier(10), rows).transform(rows)).all()
+
+
+def test_named_maps() -> None:
+    rows = np.random.default_rng(0).standard_normal((50, 4))
+    assert started(feature_map("raw"), rows).n_outputs == 5
+    both = started(feature_map("fourier"), rows)
+    assert both.n_outputs == 5 + 300
+    assert np.array_equal(both.transform(rows)[:, :5], started(feature_map("raw"), rows).transform(rows))
+    assert np.allclose(np.linalg.norm(both.transform(rows)[:, 5:], axis=1), 1, atol=0.2)
+
+
+def test_two_learners_may_share_a_recipe() -> None:
+    recipe = mb.Standardise()
+    one, two = mb.LinUCB(2, features=recipe, seed=0), mb.LinUCB(2, features=recipe, seed=0)
+    one.learn([1.0, 5.0], mb.Decision(0, 0.5), 0.5)
+    one.learn([2.0, 3.0], mb.Decision(0, 0.5), 0.5)
+    two.learn([1.0, 5.0], mb.Decision(0, 0.5), 0.5)
+    assert one.state()["features.count"][0] == 2
+    assert two.state()["features.count"][0] == 1
+
+
+def test_unknown_names_and_bad_lists_are_refused() -> None:
+    with pytest.raises(ValueError, match="'furier'"):
+        feature_map("furier")
+    with pytest.raises(ValueError, match=r"maps\[1\] must be a FeatureMap, got 3"):
+        mb.Chain([mb.Bias(), 3])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="maps must not be empty"):
+        mb.Concatenate([])
+
+
+class TestScores:
+    def test_sparse_contexts_give_what_dense_ones_give(self) -> None:
+        from scipy import sparse
+
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((5, 7)) * (rng.random((5, 7)) < 0.4)
+        linear, shared = mb.Linear(5, 7), mb.SharedLinear(5, 7)
+        for n in ((), (3,), (2, 3)):
+            theta = rng.standard_normal((*n, linear.dimension))
+            assert np.allclose(linear.values(theta, sparse.csr_array(X)), linear.values(theta, X))
+            w = rng.standard_normal((*n, 7))
+            assert np.allclose(shared.values(w, sparse.csr_array(X)), shared.values(w, X))
+        row = sparse.csr_array(X[:1])
+        assert np.allclose(linear.gradient(row, 1), linear.gradient(X[0], 1))
+        assert np.allclose(shared.gradient(sparse.csr_array(X), 1), shared.gradient(X, 1))
+
+    def test_batches_of_contexts(self) -> None:
+        rng = np.random.default_rng(0)
+        linear, shared = mb.Linear(3, 4), mb.SharedLinear(3, 4)
+        theta, X = rng.standard_normal((2, linear.dimension)), rng.standard_normal((5, 4))
+        assert np.allclose(linear.values(theta, X)[1, 2], linear.values(theta[1], X[2]))
+        w, A = rng.standard_normal((2, 4)), rng.standard_normal((5, 3, 4))
+        assert np.allclose(shared.values(w, A)[1, 2], shared.values(w[1], A[2]))
+
+    def test_finite_class_refuses_what_breaks_its_promises(self) -> None:
+        with pytest.raises(ValueError, match="bound=1.0, got 2"):
+            mb.Finite([lambda x: [2.0, -2.0]], 2, 1.0).values(np.ones(1))
+        with pytest.raises(ValueError, match="bound"):
+            mb.Finite([lambda x: [np.nan, 0.0]], 2, 1.0).values(np.ones(1))
+        with pytest.raises(ValueError, match="3 scores"):
+            mb.Finite([lambda x: [2.0, -2.0]], 3, 9.0).values(np.ones(1))
+        with pytest.raises(ValueError, match=r"regressors\[0\]"):
+            mb.Finite([3], 3, 9.0)  # type: ignore[list-item]
+        with pytest.raises(ValueError, match="empty"):
+            mb.Finite([], 3, 9.0)
+
+    def test_finite_class_of_weights_has_an_exact_bound(self) -> None:
+        weights = np.random.default_rng(0).standard_normal((6, 3, 2))
+        table = mb.Finite.from_weights(weights)
+        assert len(table) == 6
+        angles = np.linspace(0, 2 * np.pi, 2000)
+        largest = max(np.abs(table.values(np.array([np.cos(a), np.sin(a)]))).max() for a in angles)
+        assert largest == pytest.approx(table.bound, rel=1e-4)

@@ -1,0 +1,160 @@
+import math
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import marginbandits as mb
+from marginbandits.learners.baselines.lints import largest_of_normals
+from marginbandits.types import Array
+
+ALL = np.ones(5, bool)
+
+
+def test_linucb_agrees_with_a_plain_numpy_loop() -> None:
+    """Same features (none), same ties: the classic Sherman-Morrison loop takes the same actions."""
+    env = mb.LinearRealizable(4, 6, 1500, seed=0)
+    agent = mb.LinUCB(4, alpha=0.5, regularisation=0.7, features=mb.Identity(), seed=0)
+    inverse, b = np.stack([np.eye(6) / 0.7] * 4), np.zeros((4, 6))
+    for t, (x, losses) in enumerate(zip(env.contexts, env.losses, strict=True)):
+        ucb = (inverse @ b[..., None])[..., 0] @ x + 0.5 * np.sqrt(np.einsum("i,aij,j->a", x, inverse, x))
+        law = agent.act(x).distribution
+        assert law is not None
+        best = np.flatnonzero(ucb >= ucb.max() - 1e-9)
+        assert set(np.flatnonzero(law)) <= set(best), t
+        a = int(best[0])
+        agent.learn(x, mb.Decision(a, 0.25), losses[a])
+        u = inverse[a] @ x
+        inverse[a] -= np.outer(u, u) / (1 + u @ x)
+        b[a] += (1 - losses[a]) * x
+
+
+def test_epsilon_greedy_explores_exactly_epsilon() -> None:
+    agent = mb.EpsilonGreedy(4, epsilon=0.2, seed=0)
+    agent.learn([1.0, 2.0], mb.Decision(2, 0.25), reward=1.0)
+    law = agent.act([1.0, 2.0]).distribution
+    assert law is not None
+    assert np.allclose(law, [0.05, 0.05, 0.85, 0.05])
+    masked = agent.act([1.0, 2.0], available=[True, True, False, False]).distribution
+    assert masked is not None
+    assert np.allclose(masked, [0.5, 0.5, 0, 0])
+
+
+class TestLinTS:
+    @pytest.mark.parametrize("spread", [1.0, 4.0])
+    def test_probabilities_are_those_of_thompson_sampling(self, spread: float) -> None:
+        """400,000 posterior draws: within five standard errors for every action (rate 1e-5)."""
+        rng = np.random.default_rng(0)
+        mean = rng.standard_normal(5)
+        deviation = np.exp(rng.uniform(-0.5, 0.5, 5) * math.log(spread))
+        exact = largest_of_normals(mean, deviation, ALL)
+        draws = (mean + deviation * rng.standard_normal((400_000, 5))).argmax(1)
+        share = np.bincount(draws, minlength=5) / 400_000
+        assert (np.abs(share - exact) < 5 * np.sqrt(exact * (1 - exact) / 400_000) + 1e-6).all()
+        wrong = largest_of_normals(mean, 1.1 * deviation, ALL)  # negative control
+        assert not (np.abs(share - wrong) < 5 * np.sqrt(wrong * (1 - wrong) / 400_000) + 1e-6).all()
+
+    def test_two_actions_have_a_closed_form(self) -> None:
+        law = largest_of_normals(np.array([0.3, -0.2]), np.array([0.5, 0.4]), np.ones(2, bool))
+        assert law[0] == pytest.approx(stats.norm.cdf(0.5 / math.hypot(0.5, 0.4)), abs=1e-12)
+
+    def test_hopeless_and_certain_actions(self) -> None:
+        law = largest_of_normals(np.array([0.0, 100.0, 0.0]), np.ones(3), np.ones(3, bool))
+        assert np.array_equal(law, [0, 1, 0])
+        certain = largest_of_normals(np.array([0.0, 1.0, 1.0]), np.zeros(3), np.ones(3, bool))
+        assert np.array_equal(certain, [0, 0.5, 0.5])
+
+    def test_one_certain_action_among_uncertain_ones(self) -> None:
+        law = largest_of_normals(np.array([0.0, 1.0, 0.0]), np.array([0.0, 1.0, 0.0]), np.ones(3, bool))
+        assert law.sum() == pytest.approx(1)
+        assert law[1] == pytest.approx(stats.norm.cdf(1.0), abs=0.05)
+
+    def test_shared_scores_play_the_share_of_draws_won(self) -> None:
+        agent = mb.LinTS(3, n_draws=10, seed=0)
+        context = np.eye(3)
+        agent.learn(context, mb.Decision(1, 0.3), reward=1.0)
+        agent.learn(-context, mb.Decision(1, 0.3), reward=0.0)
+        law = agent.act(context).distribution
+        assert law is not None
+        assert np.allclose(law * 10, np.round(law * 10))
+
+
+class TestInputs:
+    def test_anything_array_like_is_a_context(self) -> None:
+        agent = mb.LinUCB(2, seed=0)
+        for context in ([1, 2], (1.0, 2.0), np.array([1, 2], np.int8), np.array([1, 2], np.float32), np.array([[1, 2], [3, 4]])[0]):
+            agent.learn(context, agent.act(context), 0.5)
+        column = np.asfortranarray(np.arange(6.0).reshape(3, 2))[1]
+        assert not column.flags.c_contiguous
+        agent.learn(column, agent.act(column), 0.5)
+        frozen = np.ones(2)
+        frozen.flags.writeable = False
+        agent.learn(frozen, agent.act(frozen), 0.5)
+
+    def test_comparisons_are_losses(self) -> None:
+        agent = mb.LinUCB(2, seed=0)
+        for loss in (True, np.bool_(False), 1, 0, np.float32(0.5), np.int64(1)):
+            agent.learn([1.0], mb.Decision(0, 0.5), loss=loss)
+
+    def test_numpy_numbers_are_actions_and_probabilities(self) -> None:
+        agent = mb.LinUCB(2, seed=0)
+        agent.learn([1.0], mb.Decision(np.int64(1), np.float32(0.5)), loss=0.0)  # type: ignore[arg-type]
+
+    def test_the_first_context_learnt_fixes_the_shape(self) -> None:
+        agent = mb.LinUCB(3, seed=0)
+        agent.act([1.0, 2.0])
+        agent.act(np.ones((3, 7)))  # nothing is fixed yet
+        agent.learn([1.0, 2.0], mb.Decision(0, 0.5), 0.5)
+        with pytest.raises(ValueError, match=r"context must have shape \(2,\) as before, got \(3,\)"):
+            agent.act([1.0, 2.0, 3.0])
+
+    def test_masks_per_row(self) -> None:
+        agent = mb.Uniform(2, seed=0)
+        decisions = agent.act_many(np.ones((3, 1)), available=[[True, False], [False, True], [True, True]])
+        assert [d.action for d in decisions][:2] == [0, 1]
+        assert [d.probability for d in decisions] == [1.0, 1.0, 0.5]
+        with pytest.raises(ValueError, match="available must be one mask, or one for each of 3 contexts, got 2"):
+            agent.act_many(np.ones((3, 1)), available=[[True, False], [False, True]])
+
+    def test_losses_or_rewards_but_not_both_or_neither(self) -> None:
+        agent = mb.LinUCB(2, seed=0)
+        for options in ({}, {"losses": [0.5], "rewards": [0.5]}):
+            with pytest.raises(ValueError, match="either losses or rewards"):
+                agent.learn_many([[1.0]], [mb.Decision(0, 0.5)], **options)
+        agent.learn_many([[1.0]], [mb.Decision(0, 0.5)], rewards=np.array([0.5]))
+
+    def test_actions_must_match_the_environment(self) -> None:
+        with pytest.raises(ValueError, match="the learner has 2 actions, the environment 3"):
+            mb.simulate(mb.Uniform(2), mb.Classification.bundled("iris"))
+
+    def test_running_out_of_memory_leaves_the_learner_fresh(self) -> None:
+        agent = mb.LinUCB(2, features=mb.Identity(), seed=0)
+        with pytest.raises(MemoryError):
+            agent.learn(np.zeros(3_000_000), mb.Decision(0, 0.5), 0.5)
+        agent.learn([1.0], mb.Decision(0, 0.5), 0.5)
+
+
+def test_adding_a_learner_does_not_change_anothers_draws() -> None:
+    def play(extra: bool) -> Array:
+        root = np.random.SeedSequence(5)
+        first, second = (np.random.default_rng(s) for s in root.spawn(2))
+        agent = mb.EpsilonGreedy(3, seed=first)
+        if extra:
+            mb.simulate(mb.LinTS(3, seed=second), mb.Classification.bundled("iris", seed=0))
+        return mb.simulate(agent, mb.Classification.bundled("iris", seed=0)).losses
+
+    assert np.array_equal(play(False), play(True))
+
+
+def test_learners_can_be_copied_and_pickled() -> None:
+    agent = mb.LinTS(3, features="fourier", seed=0)
+    mb.simulate(agent, mb.Classification.bundled("iris", seed=0))
+    again = pickle.loads(pickle.dumps(agent))
+    assert [agent.act(np.ones(4)).action for _ in range(5)] == [again.act(np.ones(4)).action for _ in range(5)]
+
+
+def test_repr_shows_the_parameters() -> None:
+    assert repr(mb.EpsilonGreedy(2, epsilon=0.5, seed=3)) == (
+        "EpsilonGreedy(n_actions=2, epsilon=0.5, regularisation=0.1, features='raw', seed=3)"
+    )

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from marginbandits.oracles.ridge import Ridge
+from tests import naive
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 40])
+def test_agrees_with_the_batch_solution(d: int) -> None:
+    rng = np.random.default_rng(d)
+    Z, targets, blocks = rng.standard_normal((300, d)), rng.random(300), rng.integers(3, size=300)
+    ridge = Ridge(3, d, regularisation=0.3)
+    for z, target, block in zip(Z, targets, blocks, strict=True):
+        ridge.learn(z[None], int(block), float(target))
+    for block in range(3):
+        theta, inverse = naive.ridge(Z[blocks == block], targets[blocks == block], 0.3)
+        assert np.allclose(ridge.theta[block], theta)
+        assert np.allclose(ridge.covariance(block), inverse)
+        probe = rng.standard_normal((1, d))
+        assert np.isclose(ridge.predict(probe)[block], theta @ probe[0])
+        assert np.isclose(ridge.variance(probe)[block], probe[0] @ inverse @ probe[0])
+
+
+def test_one_block_pairs_with_each_actions_row() -> None:
+    rng = np.random.default_rng(0)
+    shared, twin = Ridge(1, 4, regularisation=1.0), Ridge(1, 4, regularisation=1.0)
+    for _ in range(50):
+        rows, action = rng.standard_normal((3, 4)), int(rng.integers(3))
+        shared.learn(rows, action, 0.5)
+        twin.learn(rows[action : action + 1], 0, 0.5)
+    assert np.array_equal(shared.factor, twin.factor)
+    rows = rng.standard_normal((3, 4))
+    assert np.array_equal(shared.predict(rows), [twin.predict(row[None])[0] for row in rows])
+    assert np.array_equal(shared.variance(rows), [twin.variance(row[None])[0] for row in rows])
+
+
+def test_stays_symmetric_positive_and_accurate_after_a_million_updates() -> None:
+    """Badly scaled features: the smallest eigenvalue of A⁻¹ is near 1e-10, the largest near 1e-3."""
+    rng = np.random.default_rng(0)
+    d, n = 8, 1_000_000
+    scale = np.logspace(-1.5, 2, d)
+    Z = rng.standard_normal((1000, d)) * scale
+    targets = rng.random(1000)
+    ridge = Ridge(1, d, regularisation=0.1)
+    for i in range(n):
+        ridge.learn(Z[i % 1000 : i % 1000 + 1], 0, targets[i % 1000])
+    covariance = ridge.covariance(0)
+    assert np.array_equal(covariance, covariance.T)
+    assert np.linalg.eigvalsh(covariance).min() > 0
+    A = 0.1 * np.eye(d) + (n / 1000) * Z.T @ Z
+    assert np.allclose(covariance @ A, np.eye(d), atol=1e-6)
+    assert np.allclose(ridge.theta[0], np.linalg.solve(A, (n / 1000) * Z.T @ targets), rtol=1e-6, atol=1e-9)

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from scipy.optimize import linprog
 
@@ -177,8 +178,8 @@ class TestSynthetic:
         assert best_cost_sensitive_hinge(easy.contexts, easy.losses.argmin(1), k) < 1e-6
 
 
-def best_cost_sensitive_hinge(X: Array, labels: Array, k: int) -> float:
-    """min over all W whose rows sum to zero of Σ_t Σ_{y≠label} max(1 + <w_y, x_t>, 0): a linear programme.
+def best_cost_sensitive_hinge(X: Array, labels: npt.NDArray[np.int64], k: int) -> float:
+    """Least, over all W whose rows sum to zero of Σ_t Σ_{y≠label} max(1 + <w_y, x_t>, 0): a linear programme.
 
     The margin is 1 without loss of generality, as W is not bounded.
     """
@@ -203,7 +204,8 @@ class TestAdversarial:
     def test_switching_changes_the_best_policy_at_the_switch(self) -> None:
         env = mb.Switching(2, 3, 4000, n_switches=1, seed=0)
         labels = env.losses.argmin(1)
-        first, second = (np.linalg.lstsq(env.contexts[half], 2.0 * labels[half] - 1, rcond=None)[0] for half in halves())
+        halves = slice(0, 2000), slice(2000, 4000)
+        first, second = (np.linalg.lstsq(env.contexts[h], 2.0 * labels[h] - 1, rcond=None)[0] for h in halves)
         inside = ((env.contexts[:2000] @ first > 0) == labels[:2000]).mean()
         across = ((env.contexts[2000:] @ first > 0) == labels[2000:]).mean()
         assert inside > 0.95
@@ -222,9 +224,10 @@ class TestAdversarial:
     def test_the_adversary_charges_the_favourite(self) -> None:
         env = mb.AdaptiveAdversary(3, 2, 5, seed=0)
         for current in env:
-            assert current.losses is None
+            before = current.losses
+            assert before is None
             assert current.reveal(mb.Decision(1, 0.6, np.array([0.2, 0.6, 0.2]))) == 1.0
-            assert np.array_equal(current.losses, [0, 1, 0])
+            assert np.array_equal(np.asarray(current.losses), [0, 1, 0])
         with pytest.raises(ValueError, match="distribution"):
             next(iter(env)).reveal(mb.Decision(0, 0.5))
 
@@ -235,10 +238,6 @@ class TestAdversarial:
         assert abs(uniform.losses.mean() - 1 / 3) < 5 * np.sqrt(2 / 9 / 600)
         assert uniform.all_losses is not None
         assert np.array_equal(uniform.all_losses.sum(1), np.ones(600))
-
-
-def halves() -> tuple[slice, slice]:
-    return slice(0, 2000), slice(2000, 4000)
 
 
 class TestLogged:

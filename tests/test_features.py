@@ -123,7 +123,7 @@ class TestScores:
         assert np.allclose(shared.values(w, A)[1, 2], shared.values(w[1], A[2]))
 
     def test_finite_class_refuses_what_breaks_its_promises(self) -> None:
-        with pytest.raises(ValueError, match="bound=1.0, got 2"):
+        with pytest.raises(ValueError, match=r"bound=1\.0, got 2"):
             mb.Finite([lambda x: [2.0, -2.0]], 2, 1.0).values(np.ones(1))
         with pytest.raises(ValueError, match="bound"):
             mb.Finite([lambda x: [np.nan, 0.0]], 2, 1.0).values(np.ones(1))

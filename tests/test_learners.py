@@ -83,7 +83,13 @@ class TestLinTS:
 class TestInputs:
     def test_anything_array_like_is_a_context(self) -> None:
         agent = mb.LinUCB(2, seed=0)
-        for context in ([1, 2], (1.0, 2.0), np.array([1, 2], np.int8), np.array([1, 2], np.float32), np.array([[1, 2], [3, 4]])[0]):
+        for context in (
+            [1, 2],
+            (1.0, 2.0),
+            np.array([1, 2], np.int8),
+            np.array([1, 2], np.float32),
+            np.array([[1, 2], [3, 4]])[0],
+        ):
             agent.learn(context, agent.act(context), 0.5)
         column = np.asfortranarray(np.arange(6.0).reshape(3, 2))[1]
         assert not column.flags.c_contiguous

@@ -1,4 +1,4 @@
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -18,7 +18,8 @@ def example(
 
 
 def test_good_values_pass_as_plain_numbers() -> None:
-    result = example(np.int32(3), share=np.float32(0.25), word="cold", part=np.int8(4))
+    numbers: dict[str, Any] = {"count": np.int32(3), "share": np.float32(0.25), "part": np.int8(4)}
+    result = example(**numbers, word="cold")
     assert result == (3, 0.25, "cold", 4)
     assert [type(value) for value in result] == [int, float, str, int]
     assert example(3) == (3, 0.5, "hot", None)

@@ -29,7 +29,7 @@ class Problem:
     @property
     def bound(self) -> Array:
         """B of each row alone: the sharpest the constants allow."""
-        return np.abs(self.scores).max(1)
+        return np.asarray(np.abs(self.scores).max(1))
 
 
 @st.composite
@@ -39,14 +39,15 @@ def problems(draw: st.DrawFn, least_actions: int = 2) -> Problem:
     scale = 10.0 ** draw(st.floats(-1.5, 1.5))
     kind = draw(st.sampled_from(SCORE_KINDS))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    raw = {
-        "normal": lambda: rng.standard_normal((ROWS, K)),
-        "heavy": lambda: rng.standard_cauchy((ROWS, K)),
-        "ties": lambda: rng.integers(-1, 2, (ROWS, K)).astype(float),
-        "one big": lambda: np.eye(K)[rng.integers(K, size=ROWS)],
-        "zero": lambda: np.zeros((ROWS, K)),
-        "at the kink": lambda: rng.standard_normal((ROWS, K)),
-    }[kind]()
+    raw = np.zeros((ROWS, K))
+    if kind in ("normal", "at the kink"):
+        raw = rng.standard_normal((ROWS, K))
+    elif kind == "heavy":
+        raw = rng.standard_cauchy((ROWS, K))
+    elif kind == "ties":
+        raw = rng.integers(-1, 2, (ROWS, K)).astype(float)
+    elif kind == "one big":
+        raw = np.eye(K)[rng.integers(K, size=ROWS)]
     scores = centred(margin * scale * raw)
     if kind == "at the kink":
         least = np.maximum(-scores.min(1, keepdims=True), 1e-12)

@@ -1,4 +1,4 @@
-"""Digest A1-A4 and A7-A9, C1: the surrogates' inequalities with their exact constants, and the claims that are false."""
+"""Digest A1-A4, A7-A9, C1: the surrogates' inequalities with exact constants, and the claims that are false."""
 
 import math
 
@@ -224,9 +224,13 @@ def test_smoothed_hinge_bounds_and_derivatives(p: Problem) -> None:
 def test_smoothed_hinge_is_the_gaussian_average_of_the_hinge(score: float, width: float) -> None:
     margin = 0.7
     low = max(-margin - score, -12 * width)  # the hinge is 0 below
-    value, error = integrate.quad(
-        lambda z: float(Hinge(margin)(score + z)) * stats.norm.pdf(z, scale=width), low, 12 * width, epsabs=1e-12
-    ) if low < 12 * width else (0.0, 0.0)
+    value, error = (
+        integrate.quad(
+            lambda z: float(Hinge(margin)(score + z)) * stats.norm.pdf(z, scale=width), low, 12 * width, epsabs=1e-12
+        )
+        if low < 12 * width
+        else (0.0, 0.0)
+    )
     assert SmoothedHinge(margin, width)(score) == pytest.approx(value, abs=1e-8 + error)
 
 

@@ -20,9 +20,10 @@ def check_features(features: Callable[..., Any], **arguments: Any) -> None:
     one, two = (recipe.start(5, np.random.default_rng(1)) for _ in range(2))
     expect(one is not recipe and one is not two, "start must give a fresh copy")
     for row in rows:
-        one.observe(row[None])
+        seen = one.observe(row[None])
         before = copy.deepcopy(one.arrays())
-        expect(np.isfinite(one.transform(row[None])).all(), "features must be finite")
+        expect(np.isfinite(seen).all(), "features must be finite")
+        expect(np.array_equal(seen, one.transform(row[None])), "observe must return what transform then gives")
         expect(same_arrays(before, one.arrays()), "transform must not change the state")
         two.observe(row[None])
     expect(same_arrays(one.arrays(), two.arrays()), "the same rows must give the same state")

@@ -2,8 +2,8 @@
 
 >>> progressive_loss([1.0, 0.0, 1.0, 0.0])
 array([1.        , 0.5       , 0.66666667, 0.5       ])
->>> interval([0.1, 0.2, 0.3])
-Interval(mean=0.2, low=-0.0484, high=0.4484)
+>>> interval([0.3, 0.4, 0.5])
+Interval(mean=0.4, low=0.1516, high=0.6484)
 """
 
 from typing import NamedTuple

@@ -2,11 +2,15 @@
 
 import os
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from marginbandits.evaluation import interval
 from marginbandits.types import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["plot_curves"]
 
@@ -45,14 +49,17 @@ def plot_curves(curves: Mapping[str, Array], path: str | os.PathLike[str], *, ti
     figure.savefig(path, dpi=150)
 
 
-def _label_ends(axes: object, ends: list[tuple[float, str, str]]) -> None:
-    """Write each name beside the end of its line, pushed apart where lines end close together."""
-    low, high = axes.get_ylim()  # type: ignore[attr-defined]  # matplotlib is optional, so its types are too
+def _label_ends(axes: "Axes", ends: list[tuple[float, str, str]]) -> None:
+    """Write each name beside the end of its line, pushed apart evenly where lines end close together."""
+    low, high = axes.get_ylim()
     gap = 0.055 * (high - low)
-    position = -np.inf
-    for value, name, colour in sorted(ends):
-        position = max(value, position + gap)
-        axes.annotate(  # type: ignore[attr-defined]
+    order = sorted(ends)
+    up, down = [end[0] for end in order], [end[0] for end in order]
+    for i in range(1, len(order)):
+        up[i] = max(up[i], up[i - 1] + gap)
+        down[-1 - i] = min(down[-1 - i], down[-i] - gap)
+    for (value, name, colour), position in zip(order, np.add(up, down) / 2, strict=True):
+        axes.annotate(
             f"{name}  {value:.3f}",
             (1.0, position),
             xycoords=("axes fraction", "data"),

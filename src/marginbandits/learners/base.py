@@ -12,9 +12,10 @@ as likely as any other. Input is checked before anything changes, so a refused c
 
 import numbers
 import os
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, SupportsFloat
 
 import numpy as np
 import numpy.typing as npt
@@ -49,7 +50,7 @@ class Learner(Parametrised, ABC):
     def __init__(self, n_actions: int, *, features: str | FeatureMap, seed: int | np.random.Generator | None) -> None:
         self.n_actions = n_actions
         self.features = features
-        self.seed = np.random.SeedSequence().entropy if seed is None else seed
+        self.seed = secrets.randbits(63) if seed is None else seed
         self._draws, self._rng = np.random.default_rng(self.seed).spawn(2)
         self._everything = np.ones(n_actions, bool)
         self._shape: tuple[int, ...] | None = None
@@ -82,9 +83,9 @@ class Learner(Parametrised, ABC):
         self,
         context: npt.ArrayLike,
         decision: Decision,
-        loss: float | None = None,
+        loss: SupportsFloat | None = None,
         *,
-        reward: float | None = None,
+        reward: SupportsFloat | None = None,
     ) -> None:
         """Learn the loss (or reward = 1 - loss) of a decision: at once, later, out of order, or from a log."""
         rows = self._rows(context)
@@ -107,9 +108,9 @@ class Learner(Parametrised, ABC):
         self,
         contexts: npt.ArrayLike,
         decisions: Iterable[Decision],
-        losses: Iterable[float] | None = None,
+        losses: Iterable[SupportsFloat] | None = None,
         *,
-        rewards: Iterable[float] | None = None,
+        rewards: Iterable[SupportsFloat] | None = None,
     ) -> None:
         """`learn` for each interaction in turn; if any is refused, none is learnt."""
         rows = self._batch(contexts)
@@ -241,8 +242,7 @@ class Learner(Parametrised, ABC):
         if self._map is None:
             self._start(rows.shape if rows.shape[0] > 1 else rows.shape[1:])
             assert self._map is not None
-        self._map.observe(rows)
-        self._update(self._map.transform(rows), action, loss, probability)
+        self._update(self._map.observe(rows), action, loss, probability)
 
 
 def load(path: str | os.PathLike[str]) -> Learner:

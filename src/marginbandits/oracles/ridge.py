@@ -27,7 +27,7 @@ import numpy as np
 from marginbandits.compiled import kernel
 from marginbandits.types import Array
 
-__all__ = ["Ridge", "predict", "variance"]
+__all__ = ["Ridge", "dot", "square_norm"]
 
 
 class Ridge:
@@ -44,11 +44,11 @@ class Ridge:
 
     def predict(self, rows: Array) -> Array:
         """<θ, z> for each action."""
-        return predict(self.theta, rows)
+        return _predict(self.theta, rows)
 
     def variance(self, rows: Array) -> Array:
         """zᵀA⁻¹z for each action."""
-        return variance(self.factor, rows)
+        return _variance(self.factor, rows)
 
     def covariance(self, block: int) -> Array:
         """A⁻¹ of one block."""
@@ -59,37 +59,43 @@ class Ridge:
         return {"theta": self.theta, "factor": self.factor}
 
 
+@kernel
+def dot(weights: Array, row: Array) -> float:
+    """<θ, z>, for other kernels too."""
+    total = 0.0
+    for j in range(row.shape[0]):
+        total += weights[j] * row[j]
+    return total
+
+
+@kernel
+def square_norm(block: Array, row: Array) -> float:
+    """‖Cz‖² for lower triangular C, for other kernels too."""
+    total = 0.0
+    for i in range(row.shape[0]):
+        f = 0.0
+        for j in range(i + 1):
+            f += block[i, j] * row[j]
+        total += f * f
+    return total
+
+
 # With K blocks there is one row, with one block there are K rows: `min(a, n - 1)` picks an action's own of either.
 
 
 @kernel
-def predict(theta: Array, rows: Array) -> Array:
-    """<θ, z> for each action; other kernels may call it."""
-    n_blocks, d = theta.shape
-    out = np.empty(max(n_blocks, rows.shape[0]))
+def _predict(theta: Array, rows: Array) -> Array:
+    out = np.empty(max(theta.shape[0], rows.shape[0]))
     for a in range(out.shape[0]):
-        weights, row = theta[min(a, n_blocks - 1)], rows[min(a, rows.shape[0] - 1)]
-        total = 0.0
-        for j in range(d):
-            total += weights[j] * row[j]
-        out[a] = total
+        out[a] = dot(theta[min(a, theta.shape[0] - 1)], rows[min(a, rows.shape[0] - 1)])
     return out
 
 
 @kernel
-def variance(factor: Array, rows: Array) -> Array:
-    """zᵀA⁻¹z for each action; other kernels may call it."""
-    n_blocks, d, _ = factor.shape
-    out = np.empty(max(n_blocks, rows.shape[0]))
+def _variance(factor: Array, rows: Array) -> Array:
+    out = np.empty(max(factor.shape[0], rows.shape[0]))
     for a in range(out.shape[0]):
-        block, row = factor[min(a, n_blocks - 1)], rows[min(a, rows.shape[0] - 1)]
-        square = 0.0
-        for i in range(d):
-            f = 0.0
-            for j in range(i + 1):
-                f += block[i, j] * row[j]
-            square += f * f
-        out[a] = square
+        out[a] = square_norm(factor[min(a, factor.shape[0] - 1)], rows[min(a, rows.shape[0] - 1)])
     return out
 
 

@@ -3,15 +3,15 @@
     "raw"       standardise online, append a bias
     "fourier"   the raw features and random Fourier features of them, side by side
 
-A map given to a learner is a recipe. `start` makes a fresh, stateful copy of it for contexts of one width; `observe`
-lets that copy see a context (learners call it from `learn`, so acting changes nothing); `transform` maps rows. The
-same arithmetic serves one row and many, so a batch gives bit for bit what single rows give.
+A map given to a learner is a recipe. `start` makes a fresh, stateful copy of it for contexts of one width; `transform`
+maps rows; `observe` lets the copy learn from a context first (learners call it from `learn`, so acting changes
+nothing). The same arithmetic serves one row and many, so a batch gives bit for bit what single rows give.
 
 >>> import numpy as np
 >>> features = feature_map("raw").start(2, np.random.default_rng(0))
 >>> for row in [[0.0, 5.0], [2.0, 5.0]]:
-...     features.observe(np.array([row]))
->>> features.transform(np.array([[2.0, 5.0]])).round(3)
+...     z = features.observe(np.array([row]))
+>>> z.round(3)
 array([[0.707, 0.   , 1.   ]])
 """
 
@@ -48,12 +48,13 @@ class FeatureMap(Parametrised, ABC):
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
         """Allocate the state and set `n_outputs`."""
 
-    def observe(self, rows: Array) -> None:
-        """Learn from the rows of one context; a map without state ignores them."""
-
     @abstractmethod
     def transform(self, rows: Array) -> Array:
-        """Features of each row, in a new array."""
+        """Features of each row, in a new array; the state stays as it is."""
+
+    def observe(self, rows: Array) -> Array:
+        """Learn from the rows of one context, then return their features; a map without state only maps them."""
+        return self.transform(rows)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The live state, by name: what saving stores and loading restores in place."""
@@ -110,22 +111,24 @@ class Standardise(FeatureMap):
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
         self.n_outputs = n_inputs + self.bias
         self._count = np.zeros(1)
-        self._mean, self._square, self._scale = np.zeros((3, n_inputs))
+        self._moments = np.zeros((3, n_inputs))  # mean, sum of squared deviations, 1/(√d deviation)
         self._limit = math.inf if self.freeze_after is None else float(self.freeze_after)
-
-    def observe(self, rows: Array) -> None:
-        """Update mean and deviation, row by row, until frozen."""
-        _welford(rows, self._count, self._mean, self._square, self._scale, self._limit)
 
     def transform(self, rows: Array) -> Array:
         """Standardised, clipped, scaled rows."""
-        out = np.empty((len(rows), self.n_outputs))
-        _standardise(rows, self._mean, self._scale, self.clip, out)
+        out = np.empty((rows.shape[0], self.n_outputs))
+        _standardise(rows, self._moments, self.clip, out)
+        return out
+
+    def observe(self, rows: Array) -> Array:
+        """Update mean and deviation, row by row, until frozen."""
+        out = np.empty((rows.shape[0], self.n_outputs))
+        _observe(rows, self._count, self._moments, self._limit, self.clip, out)
         return out
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Count, mean, sum of squared deviations, and the scale derived from it."""
-        return {"count": self._count, "mean": self._mean, "square": self._square, "scale": self._scale}
+        """Rows seen, and the mean, spread and scale of every column."""
+        return {"count": self._count, "moments": self._moments}
 
 
 class Fourier(FeatureMap):
@@ -156,26 +159,28 @@ class Fourier(FeatureMap):
         self._omega = rng.standard_normal((n_inputs, self.n_components))
         self._phase = rng.uniform(0.0, 2.0 * np.pi, self.n_components)
 
-    def observe(self, rows: Array) -> None:
-        """Collect the first rows; at the last of them, set the width."""
-        seen = int(self._seen[0])
-        if seen >= self.n_first:
-            return
-        new = rows[: self.n_first - seen]
-        self._first[seen : seen + len(new)] = new
-        self._seen[0] = seen + len(new)
-        if self._seen[0] == self.n_first:
-            distance = np.sqrt(((self._first[:, None] - self._first[None]) ** 2).sum(-1))
-            typical = float(np.median(distance[np.triu_indices(self.n_first, 1)]))
-            self._omega /= self.width * typical if typical > 0 else 1.0
-
     def transform(self, rows: Array) -> Array:
         """The cosine features, or zeros until the width is known."""
-        if self._seen[0] < self.n_first:
-            return np.zeros((len(rows), self.n_components))
-        out = np.empty((len(rows), self.n_components))
-        _fourier(rows, self._omega, self._phase, out)
+        out = np.zeros((rows.shape[0], self.n_components))
+        if self._seen[0] == self.n_first:
+            _fourier(rows, self._omega, self._phase, out)
         return out
+
+    def observe(self, rows: Array) -> Array:
+        """Collect the first rows; at the last of them, set the width."""
+        seen = self._seen[0]
+        if seen < self.n_first:
+            new = rows[: self.n_first - seen]
+            self._first[seen : seen + len(new)] = new
+            self._seen[0] += len(new)
+            if self._seen[0] == self.n_first:
+                self._set_width()
+        return self.transform(rows)
+
+    def _set_width(self) -> None:
+        distance = np.sqrt(((self._first[:, None] - self._first[None]) ** 2).sum(-1))
+        typical = float(np.median(distance[np.triu_indices(self.n_first, 1)]))
+        self._omega /= self.width * typical if typical > 0 else 1.0
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Rows seen, frequencies and phases."""
@@ -196,17 +201,16 @@ class Chain(FeatureMap):
             n_inputs = self._started[-1].n_outputs
         self.n_outputs = n_inputs
 
-    def observe(self, rows: Array) -> None:
-        """Each map sees the rows as the maps before it, having seen them, now map them."""
-        for one in self._started[:-1]:
-            one.observe(rows)
-            rows = one.transform(rows)
-        self._started[-1].observe(rows)
-
     def transform(self, rows: Array) -> Array:
         """The last map's features."""
         for one in self._started:
             rows = one.transform(rows)
+        return rows
+
+    def observe(self, rows: Array) -> Array:
+        """Each map sees the rows as the maps before it, having seen them, now map them."""
+        for one in self._started:
+            rows = one.observe(rows)
         return rows
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -225,14 +229,13 @@ class Concatenate(FeatureMap):
         self._started = [recipe.start(n_inputs, rng) for recipe in self.maps]
         self.n_outputs = sum(one.n_outputs for one in self._started)
 
-    def observe(self, rows: Array) -> None:
-        """Every map sees the rows."""
-        for one in self._started:
-            one.observe(rows)
-
     def transform(self, rows: Array) -> Array:
         """All features in the maps' order."""
         return np.concatenate([one.transform(rows) for one in self._started], axis=1)
+
+    def observe(self, rows: Array) -> Array:
+        """Every map sees the rows."""
+        return np.concatenate([one.observe(rows) for one in self._started], axis=1)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Every map's state, numbered."""
@@ -267,8 +270,9 @@ def _numbered(maps: list[FeatureMap]) -> dict[str, npt.NDArray[Any]]:
 
 
 @kernel
-def _welford(rows: Array, count: Array, mean: Array, square: Array, scale: Array, limit: float) -> None:
+def _welford(rows: Array, count: Array, moments: Array, limit: float) -> None:
     n, d = rows.shape
+    mean, square, scale = moments[0], moments[1], moments[2]
     for i in range(n):
         if count[0] >= limit:
             return
@@ -285,14 +289,21 @@ def _welford(rows: Array, count: Array, mean: Array, square: Array, scale: Array
 
 
 @kernel
-def _standardise(rows: Array, mean: Array, scale: Array, clip: float, out: Array) -> None:
+def _standardise(rows: Array, moments: Array, clip: float, out: Array) -> None:
     n, d = rows.shape
+    mean, scale = moments[0], moments[2]
     limit = clip / math.sqrt(d)
     for i in range(n):
         for j in range(d):
             out[i, j] = min(max((rows[i, j] - mean[j]) * scale[j], -limit), limit)
         if out.shape[1] > d:
             out[i, d] = 1.0
+
+
+@kernel
+def _observe(rows: Array, count: Array, moments: Array, limit: float, clip: float, out: Array) -> None:
+    _welford(rows, count, moments, limit)
+    _standardise(rows, moments, clip, out)
 
 
 @kernel

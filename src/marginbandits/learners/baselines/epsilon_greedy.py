@@ -32,7 +32,7 @@ class EpsilonGreedy(Learner):
         self,
         n_actions: ActionCount,
         *,
-        epsilon: Annotated[float, Real(0, 1)] = 0.05,
+        epsilon: Annotated[float, Real(0, 1)] = 0.02,
         regularisation: Annotated[float, Real(above=0)] = 0.1,
         features: Features = "raw",
         seed: Seed = None,

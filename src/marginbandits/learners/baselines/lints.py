@@ -47,7 +47,7 @@ class LinTS(Learner):
         self,
         n_actions: ActionCount,
         *,
-        scale: Annotated[float, Real(above=0)] = 0.2,
+        scale: Annotated[float, Real(above=0)] = 0.1,
         regularisation: Annotated[float, Real(above=0)] = 0.1,
         n_draws: Annotated[int, Integer(1)] = 64,
         features: Features = "raw",

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from marginbandits.compiled import kernel
 from marginbandits.learners.base import Learner
-from marginbandits.oracles.ridge import Ridge, predict, variance
+from marginbandits.oracles.ridge import Ridge, dot, square_norm
 from marginbandits.policies import greedy_rows
 from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
@@ -39,7 +39,7 @@ class LinUCB(Learner):
         self,
         n_actions: ActionCount,
         *,
-        alpha: Annotated[float, Real(0)] = 0.3,
+        alpha: Annotated[float, Real(0)] = 0.2,
         regularisation: Annotated[float, Real(above=0)] = 0.1,
         features: Features = "raw",
         seed: Seed = None,
@@ -65,8 +65,7 @@ class LinUCB(Learner):
 
 @kernel
 def _law(theta: Array, factor: Array, rows: Array, alpha: float, available: Mask, law: Array) -> None:
-    bound = predict(theta, rows)
-    width = variance(factor, rows)
-    for a in range(bound.shape[0]):
-        bound[a] += alpha * np.sqrt(width[a])
-    greedy_rows(bound.reshape(1, -1), available.reshape(1, -1), law.reshape(1, -1))
+    for a in range(law.shape[0]):
+        block, row = min(a, theta.shape[0] - 1), rows[min(a, rows.shape[0] - 1)]
+        law[a] = dot(theta[block], row) + alpha * np.sqrt(square_norm(factor[block], row))
+    greedy_rows(law.reshape(1, -1), available.reshape(1, -1), law.reshape(1, -1))

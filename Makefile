@@ -1,0 +1,32 @@
+# Everything sets itself up: a machine with git, make and python3 (3.11 or newer, with venv and pip) is enough.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.PHONY: demo test check setup clean
+
+demo: $(READY)          ## play the learners on real data: a table and a picture, in about a minute
+	$(BIN)/marginbandits demo --out demo
+
+test: $(READY)          ## run every test, doctest and code block of the documentation
+	$(BIN)/python -m pytest -q -n 2
+
+check: $(READY)         ## style, types, import layers, exported names = documented names
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m pytest -q tests/test_exports.py
+
+setup: $(READY)         ## only make the environment
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"Python 3.11 or newer is needed, this is {sys.version}")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $(READY)
+
+clean:                  ## remove the environment and everything made
+	rm -rf $(VENV) demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,27 @@
+from typing import Any
+
+import numba
+import pytest
+
+from marginbandits.compiled import kernel
+
+
+def test_where_nothing_can_be_cached_kernels_still_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numba refuses `cache=True` in a folder it cannot write to; a read-only installation must work all the same."""
+    asked = []
+    real = numba.njit
+
+    def refusing(*, cache: bool, **options: Any) -> object:
+        asked.append(cache)
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return real(cache=False, **options)
+
+    monkeypatch.setattr(numba, "njit", refusing)
+
+    @kernel
+    def double(x: float) -> float:
+        return 2.0 * x
+
+    assert double(1.5) == 3.0
+    assert asked == [True, False]

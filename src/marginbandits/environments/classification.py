@@ -13,6 +13,7 @@ from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
 from marginbandits.environments.base import Oblivious, flipped, zero_one_losses
 from marginbandits.types import Array
@@ -87,15 +88,22 @@ class Classification(Oblivious):
 
     @classmethod
     def openml(cls, data_id: int, **options: object) -> "Classification":
-        """A set from OpenML by its number, where the network allows; categories become 0/1 columns."""
+        """A set from OpenML by its number, where the network allows.
+
+        Categories become 0/1 columns, one for each level; a missing number becomes its column's mean.
+        """
         from sklearn import datasets
 
-        bunch = datasets.fetch_openml(data_id=data_id, as_frame=True, parser="auto")
-        import pandas as pd  # scikit-learn needs it for frames; it is here if the line above worked
-
-        frame = pd.get_dummies(bunch.data, dummy_na=False, dtype=float)
-        frame = frame.fillna(frame.mean())
-        return cls(frame.to_numpy(float), bunch.target.to_numpy(str), **options)  # type: ignore[arg-type]
+        bunch = datasets.fetch_openml(data_id=data_id, as_frame=False, parser="liac-arff")
+        table = bunch.data.toarray() if scipy.sparse.issparse(bunch.data) else bunch.data
+        columns = []
+        for name, column in zip(bunch.feature_names, np.asarray(table, float).T, strict=True):
+            levels = (bunch.categories or {}).get(name)
+            if levels is None:
+                columns.append(np.where(np.isnan(column), np.nanmean(column), column))
+            else:
+                columns.extend((column == level).astype(float) for level in range(len(levels)))
+        return cls(np.stack(columns, 1), bunch.target, **options)  # type: ignore[arg-type]
 
 
 def _table(X: npt.ArrayLike) -> Array:

@@ -10,13 +10,10 @@
 array([0.05, 0.95])
 """
 
-from typing import Annotated, Any
-
-import numpy.typing as npt
+from typing import Annotated
 
 from marginbandits import policies
-from marginbandits.learners.base import Learner
-from marginbandits.oracles.ridge import Ridge
+from marginbandits.learners.regression import RidgeLearner
 from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Real, Seed, validated
@@ -24,7 +21,7 @@ from marginbandits.validation import ActionCount, Real, Seed, validated
 __all__ = ["EpsilonGreedy"]
 
 
-class EpsilonGreedy(Learner):
+class EpsilonGreedy(RidgeLearner):
     """Ridge regression per action (shared for K x d contexts), greedy but for a fixed share ε of exploration."""
 
     @validated
@@ -37,19 +34,9 @@ class EpsilonGreedy(Learner):
         features: Features = "raw",
         seed: Seed = None,
     ) -> None:
-        super().__init__(n_actions, features=features, seed=seed)
+        super().__init__(n_actions, regularisation=regularisation, features=features, seed=seed)
         self.epsilon = epsilon
-        self.regularisation = regularisation
-
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        self._ridge = Ridge(n_blocks, n_features, self.regularisation)
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
         greedy = policies.greedy(self._ridge.predict(rows), available)
         return policies.explore(greedy, self.epsilon / available.sum(), available)
-
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        self._ridge.learn(rows, action, 1.0 - loss)
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return self._ridge.arrays()

@@ -20,15 +20,13 @@ True
 """
 
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from marginbandits import policies
 from marginbandits.compiled import kernel
-from marginbandits.learners.base import Learner
-from marginbandits.oracles.ridge import Ridge
+from marginbandits.learners.regression import RidgeLearner
 from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
@@ -39,7 +37,7 @@ _STEP, _REACH = 0.25, 8.0
 """Spacing and end of the integration grid, in standard deviations: errors near 1e-12 while the σ are within 4-fold."""
 
 
-class LinTS(Learner):
+class LinTS(RidgeLearner):
     """Posterior sampling on ridge regression: `scale` is v, the posterior's width; `n_draws` matters for K x d only."""
 
     @validated
@@ -53,13 +51,9 @@ class LinTS(Learner):
         features: Features = "raw",
         seed: Seed = None,
     ) -> None:
-        super().__init__(n_actions, features=features, seed=seed)
+        super().__init__(n_actions, regularisation=regularisation, features=features, seed=seed)
         self.scale = scale
-        self.regularisation = regularisation
         self.n_draws = n_draws
-
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        self._ridge = Ridge(n_blocks, n_features, self.regularisation)
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
         mean = self._ridge.predict(rows)
@@ -69,12 +63,6 @@ class LinTS(Learner):
         draws = mean + self.scale * noise @ (rows @ self._ridge.factor[0].T).T
         winners = policies.greedy(draws, available)
         return np.asarray(winners.mean(0))
-
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        self._ridge.learn(rows, action, 1.0 - loss)
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return self._ridge.arrays()
 
 
 def largest_of_normals(mean: Array, deviation: Array, available: Mask) -> Array:

@@ -15,14 +15,13 @@ Li, Chu, Langford & Schapire (2010), "A contextual-bandit approach to personaliz
 (1, 0)
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from marginbandits.compiled import kernel
-from marginbandits.learners.base import Learner
-from marginbandits.oracles.ridge import Ridge, dot, square_norm
+from marginbandits.learners.regression import RidgeLearner
+from marginbandits.oracles.ridge import dot, square_norm
 from marginbandits.policies import greedy_rows
 from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
@@ -31,7 +30,7 @@ from marginbandits.validation import ActionCount, Real, Seed, validated
 __all__ = ["LinUCB"]
 
 
-class LinUCB(Learner):
+class LinUCB(RidgeLearner):
     """Optimism on ridge regression: `alpha` widths of confidence, `regularisation` λ."""
 
     @validated
@@ -44,23 +43,13 @@ class LinUCB(Learner):
         features: Features = "raw",
         seed: Seed = None,
     ) -> None:
-        super().__init__(n_actions, features=features, seed=seed)
+        super().__init__(n_actions, regularisation=regularisation, features=features, seed=seed)
         self.alpha = alpha
-        self.regularisation = regularisation
-
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        self._ridge = Ridge(n_blocks, n_features, self.regularisation)
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
         law = np.empty(self.n_actions)
         _law(self._ridge.theta, self._ridge.factor, rows, self.alpha, available, law)
         return law
-
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        self._ridge.learn(rows, action, 1.0 - loss)
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return self._ridge.arrays()
 
 
 @kernel

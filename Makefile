@@ -7,8 +7,8 @@ READY := $(VENV)/ready
 
 .PHONY: demo test check setup clean
 
-demo: $(READY)          ## play the learners on real data: a table and a picture, in about a minute
-	$(BIN)/marginbandits demo --out demo
+demo: $(READY)          ## play the learners on five real data sets: a leaderboard and a report, in about a minute
+	$(BIN)/marginbandits bakeoff --out demo
 
 test: $(READY)          ## run every test, doctest and code block of the documentation
 	$(BIN)/python -m pytest -q -n 2

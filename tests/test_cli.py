@@ -12,59 +12,90 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments)
 
 
-def test_demo_writes_a_table_and_a_picture(tmp_path: Path) -> None:
-    result = run("demo", "--rounds", "60", "--seeds", "2", "--out", str(tmp_path / "new" / "folder"))
-    assert result.exit_code == 0, result.output
-    picture = tmp_path / "new" / "folder" / "digits.png"
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    for name in (
-        "LinUCB raw",
-        "LinTS fourier",
-        "EpsilonGreedy raw",
-        "Uniform",
-        "95% interval over 2 seeds",
-        str(picture),
-    ):
-        assert name in result.output
+def bakeoff(out: Path, *more: str) -> Result:
+    base = ["--data", "iris,wine", "--learners", "LinUCB,Uniform", "--rounds", "40", "--seeds", "2", "--jobs", "1"]
+    return run("bakeoff", *base, "--out", str(out), *more)
+
+
+def test_bakeoff_prints_a_leaderboard_writes_a_report_and_resumes(tmp_path: Path) -> None:
+    first = bakeoff(tmp_path / "new" / "folder")
+    assert first.exit_code == 0, first.output
+    for words in ("8 tasks: 2 learners x 2 data sets x 2 seeds; 0 done", "LinUCB lost least", "report.html"):
+        assert words in first.output
+    assert (tmp_path / "new" / "folder" / "report.html").exists()
+    again = bakeoff(tmp_path / "new" / "folder")
+    assert "8 done, 0 to go" in again.output
+    table = [output.splitlines()[1:4] for output in (first.output, again.output)]
+    assert table[0] == table[1]
+
+
+def test_report_and_export(tmp_path: Path) -> None:
+    bakeoff(tmp_path)
+    (tmp_path / "report.html").unlink()
+    assert "LinUCB lost least" in run("report", str(tmp_path)).output
+    assert (tmp_path / "report.html").exists()
+    assert len(run("export", str(tmp_path)).output.splitlines()) == 9
+    assert run("export", str(tmp_path), "--format", "parquet", "--to", str(tmp_path / "o.parquet")).exit_code == 0
+    assert (tmp_path / "o.parquet").read_bytes().startswith(b"PAR1")
+    assert "give a file with --to" in run("export", str(tmp_path), "--format", "parquet").output
 
 
 def test_one_seed_has_no_interval(tmp_path: Path) -> None:
-    result = run("demo", "--rounds", "60", "--seeds", "1", "--out", str(tmp_path))
+    result = bakeoff(tmp_path, "--seeds", "1")
     assert result.exit_code == 0, result.output
     assert "inf" not in result.output
+
+
+def test_a_plan_file(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text('rounds = 30\nseeds = 1\ndata = ["iris"]\n[[learners]]\nclass = "LinUCB"\n')
+    result = run("bakeoff", "--plan", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "out"), "--jobs", "1")
+    assert result.exit_code == 0, result.output
+    assert "1 tasks" in result.output
+
+
+def test_list_shows_parameters_and_their_ranges() -> None:
+    output = run("list").output
+    assert "alpha = 0.2: a finite number at least 0" in output
+    assert "diabetes" in output
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["demo", "--rounds", "3"], "3 is not in the range"),
-        (["demo", "--rounds", "many"], "'many' is not a valid integer"),
-        (["demo", "--seeds", "0"], "0 is not in the range"),
-        (["demo", "--seed", "2"], "--seeds"),
-        (["demmo"], "demmo"),
+        (["bakeoff", "--rounds", "3"], "3 is not in the range"),
+        (["bakeoff", "--rounds", "many"], "'many' is not a valid integer"),
+        (["bakeoff", "--seeds", "0"], "0 is not in the range"),
+        (["bakeoff", "--learner", "LinUCB"], "--learners"),
+        (["bakeoff", "--learners", "LinUBC"], "did you mean 'LinUCB'"),
+        (["bakeoff", "--learners", "LinUCB(alpha=-1)"], "alpha must be"),
+        (["bakeoff", "--data", "digit"], "did you mean 'digits'"),
+        (["bakeoff", "--plan", "none.toml"], "none.toml"),
+        (["report", "nowhere"], "nowhere"),
+        (["export", "nowhere"], "nowhere"),
+        (["bakeof"], "bakeof"),
     ],
 )
-def test_typos_are_answered(arguments: list[str], message: str) -> None:
+def test_typos_are_answered(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     result = run(*arguments)
-    assert result.exit_code == 2
+    assert result.exit_code != 0
     assert message in result.output
+    assert "Traceback" not in result.output
+    assert not (tmp_path / "bakeoff").exists()
 
 
-def test_an_unwritable_folder_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    result = run("demo", "--rounds", "60", "--seeds", "1", "--out", str(tmp_path / "file"))
-    assert result.exit_code == 2
-    assert "is a file" in result.output
+def test_folders_without_results_are_named(tmp_path: Path) -> None:
+    assert "holds no results.sqlite" in run("report", str(tmp_path)).output
 
 
 def test_help_teaches() -> None:
-    assert "marginbandits demo" in run("--help").output
-    assert "told only whether its digit was right" in " ".join(run("demo", "-h").output.split())
+    assert "marginbandits bakeoff" in run("--help").output
+    assert "told only whether its class was right" in " ".join(run("bakeoff", "-h").output.split())
     assert "version 0." in run("--version").output
 
 
 def test_the_module_is_the_command() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "marginbandits", "--version"], capture_output=True, text=True, check=True
-    )
-    assert "marginbandits" in done.stdout
+    command = [sys.executable, "-m", "marginbandits", "--version"]
+    assert "marginbandits" in subprocess.run(command, capture_output=True, text=True, check=True).stdout

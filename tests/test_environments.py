@@ -47,14 +47,14 @@ class TestClassification:
         with pytest.raises(ValueError, match="lacks y"):
             mb.Classification.from_npz(tmp_path / "bad.npz")
 
-    @pytest.mark.parametrize("name", ["breast_cancer", "digits", "iris", "wine"])
+    @pytest.mark.parametrize("name", ["breast_cancer", "diabetes", "digits", "iris", "wine"])
     def test_bundled_sets(self, name: str) -> None:
         assert mb.Classification.bundled(name, n_rounds=20).n_rounds == 20
 
     def test_a_typo_suggests_the_nearest_name(self) -> None:
         with pytest.raises(ValueError, match="'digit'; did you mean 'digits'"):
             mb.Classification.bundled("digit")
-        with pytest.raises(ValueError, match="breast_cancer, digits, iris, wine"):
+        with pytest.raises(ValueError, match="breast_cancer, diabetes, digits, iris, wine"):
             mb.Classification.bundled("zzz")
 
     def test_openml(self, monkeypatch: pytest.MonkeyPatch) -> None:

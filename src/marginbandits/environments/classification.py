@@ -21,8 +21,8 @@ from marginbandits.validation import Instance, Integer, OneOf, Real, Seed, valid
 
 __all__ = ["BUNDLED", "Classification"]
 
-BUNDLED = ("breast_cancer", "digits", "iris", "wine")
-"""Classification sets that scikit-learn carries with it."""
+BUNDLED = ("breast_cancer", "diabetes", "digits", "iris", "wine")
+"""Sets that scikit-learn carries with it; diabetes has its progression cut into thirds."""
 
 Rounds = Annotated[int | None, OneOf(Integer(1), Instance(type(None)))]
 
@@ -76,7 +76,7 @@ class Classification(Oblivious):
 
     @classmethod
     def bundled(cls, name: str, **options: object) -> "Classification":
-        """One of scikit-learn's own sets: breast_cancer, digits, iris, wine."""
+        """One of scikit-learn's own sets: breast_cancer, diabetes, digits, iris, wine."""
         from sklearn import datasets  # costs a second to import, and only this needs it
 
         if name not in BUNDLED:
@@ -84,6 +84,8 @@ class Classification(Oblivious):
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(BUNDLED)}"
             raise ValueError(f"no bundled set is called {name!r}; {hint}")
         X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+        if name == "diabetes":
+            y = np.searchsorted(np.quantile(y, [1 / 3, 2 / 3]), y)
         return cls(X, y, **options)  # type: ignore[arg-type]  # checked by the constructor
 
     @classmethod

@@ -27,13 +27,14 @@ class Trace:
     probabilities: Array
     losses: Array
     all_losses: Array | None
+    laws: Array  # rounds x K: the whole distribution of every round
 
 
 def simulate(learner: Learner, environment: Environment, *, progress: Callable[[], object] | None = None) -> Trace:
     """Play the whole environment once, learning after every round; `progress` is called once a round."""
     if learner.n_actions != environment.n_actions:
         raise ValueError(f"the learner has {learner.n_actions} actions, the environment {environment.n_actions}")
-    actions, probabilities, losses, tables = [], [], [], []
+    actions, probabilities, losses, tables, laws = [], [], [], [], []
     for current in environment:
         decision = learner.act(current.context)
         loss = current.reveal(decision)
@@ -42,9 +43,10 @@ def simulate(learner: Learner, environment: Environment, *, progress: Callable[[
             actions.append(decision.action)
             probabilities.append(decision.probability)
             losses.append(loss)
+            laws.append(decision.distribution)
             if current.losses is not None:
                 tables.append(current.losses)
         if progress is not None:
             progress()
     all_losses = np.array(tables) if tables else None
-    return Trace(np.array(actions, np.int64), np.array(probabilities), np.array(losses), all_losses)
+    return Trace(np.array(actions, np.int64), np.array(probabilities), np.array(losses), all_losses, np.array(laws))

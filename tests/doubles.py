@@ -1,0 +1,45 @@
+"""Learners that misbehave, importable by worker processes."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import marginbandits as mb
+from marginbandits.types import Array
+
+
+class Raising(mb.Uniform):
+    """Raises after ten rounds."""
+
+    def _begin(self, n_blocks: int, n_features: int) -> None:
+        self._rounds = 0
+
+    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
+        self._rounds += 1
+        if self._rounds == 10:
+            raise RuntimeError("ten rounds are enough")
+
+
+class Dying(mb.Uniform):
+    """Kills its own process, as the system does when memory runs out."""
+
+    def _begin(self, n_blocks: int, n_features: int) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class DyingOnce(mb.Uniform):
+    """Kills its process the first time anyone tries it; the mark is a file named by an environment variable."""
+
+    def _begin(self, n_blocks: int, n_features: int) -> None:
+        mark = Path(os.environ["DYING_ONCE"])
+        if not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Slow(mb.Uniform):
+    """Takes its time."""
+
+    def _begin(self, n_blocks: int, n_features: int) -> None:
+        time.sleep(0.2)

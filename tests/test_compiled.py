@@ -1,9 +1,10 @@
+from types import SimpleNamespace
 from typing import Any
 
 import numba
 import pytest
 
-from marginbandits.compiled import kernel
+from marginbandits import compiled
 
 
 def test_where_nothing_can_be_cached_kernels_still_compile(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,9 +18,9 @@ def test_where_nothing_can_be_cached_kernels_still_compile(monkeypatch: pytest.M
             raise RuntimeError("cannot cache function: no locator available")
         return real(cache=False, **options)
 
-    monkeypatch.setattr(numba, "njit", refusing)
+    monkeypatch.setattr(compiled, "numba", SimpleNamespace(njit=refusing))
 
-    @kernel
+    @compiled.kernel
     def double(x: float) -> float:
         return 2.0 * x
 

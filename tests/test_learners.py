@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 import marginbandits as mb
-from marginbandits.learners.baselines.lints import largest_of_normals
+from marginbandits.policies import largest_of_normals
 from marginbandits.types import Array
 
 ALL = np.ones(5, bool)
@@ -70,8 +70,8 @@ class TestLinTS:
         assert law.sum() == pytest.approx(1)
         assert law[1] == pytest.approx(stats.norm.cdf(1.0), abs=0.05)
 
-    def test_shared_scores_play_the_share_of_draws_won(self) -> None:
-        agent = mb.LinTS(3, n_draws=10, seed=0)
+    def test_shared_scores_play_the_share_of_particles_won(self) -> None:
+        agent = mb.LinTS(3, n_particles=10, seed=0)
         context = np.eye(3)
         agent.learn(context, mb.Decision(1, 0.3), reward=1.0)
         agent.learn(-context, mb.Decision(1, 0.3), reward=0.0)

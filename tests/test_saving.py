@@ -40,7 +40,7 @@ def test_load_finds_the_class_and_continues(saved: Path) -> None:
     assert agent.features == "fourier"
     assert agent.n_actions == 3
     header, _ = contents(saved)
-    assert header["class"] == "LinUCB"
+    assert header["class"] == "marginbandits.learners.baselines.linucb.LinUCB"
     assert header["format"] == 1
 
 
@@ -168,8 +168,59 @@ def negative_width(header: dict[str, Any], arrays: dict[str, Any]) -> None:
     header["context_shape"] = [-4]
 
 
+def other_learners_class(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    header["class"] = "elsewhere.LinUCB"
+
+
+def environment_as_features(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    arguments = {"n_actions": 3, "n_features": 2, "n_rounds": 10}
+    header["parameters"]["features"] = {
+        "class": "marginbandits.environments.synthetic.LinearRealizable",
+        "parameters": arguments,
+    }
+
+
+def deep_features(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    inner: Any = {"class": "marginbandits.scores.features.Identity", "parameters": {}}
+    for _ in range(200):
+        inner = {"class": "marginbandits.scores.features.Chain", "parameters": {"maps": [inner]}}
+    header["parameters"]["features"] = inner
+
+
+def fractional_width(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    header["context_shape"] = [4.7]
+
+
+def endless_width(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    header["context_shape"] = [float("inf")]
+
+
+def true_version(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    header["format"] = True
+
+
+def huge_parameter(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    header["parameters"]["alpha"] = 10**400
+
+
+def nan_weights(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    arrays["theta"][0, 0] = np.nan
+
+
+def infinite_weights(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    arrays["factor"][0, 0, 0] = np.inf
+
+
+def text_generator(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    header["generators"]["draws"] = "x"
+
+
+def wide_generator(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    header["generators"]["draws"]["uinteger"] = 2**40
+
+
 def unknown_generator(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["generators"]["draws"]["bit_generator"] = "Generator"
+    header["generators"]["draws"]["bit_generator"] = "MT19937"
 
 
 def damaged_generator(header: dict[str, Any], arrays: dict[str, Any]) -> None:
@@ -198,6 +249,17 @@ TAMPERED = {
     impossible_context: "shape",
     negative_width: "shape",
     huge_width: "allocate",
+    other_learners_class: "unknown Learner",
+    environment_as_features: "unknown FeatureMap",
+    deep_features: "cannot be loaded",
+    fractional_width: "context_shape",
+    endless_width: "context_shape",
+    true_version: "format True",
+    huge_parameter: "alpha must be",
+    nan_weights: "theta must be finite",
+    infinite_weights: "factor must be finite",
+    text_generator: "damaged",
+    wide_generator: "32-bit",
     unknown_generator: "bit_generator",
     damaged_generator: "damaged",
     no_generators: "generators",
@@ -275,5 +337,5 @@ def test_a_missing_file_says_so(tmp_path: Path) -> None:
 
 
 def test_loading_as_the_wrong_class_is_refused(saved: Path) -> None:
-    with pytest.raises(ValueError, match="unknown LinTS 'LinUCB'"):
+    with pytest.raises(ValueError, match=r"unknown LinTS 'marginbandits\.\S+LinUCB'"):
         mb.LinTS.load(saved)

@@ -25,7 +25,21 @@ from marginbandits.environments import (
 )
 from marginbandits.evaluation import interval, progressive_loss
 from marginbandits.experiments import Trace, simulate
-from marginbandits.learners import EpsilonGreedy, Learner, LinTS, LinUCB, Uniform, load
+from marginbandits.learners import (
+    Bag,
+    Banditron,
+    Cover,
+    EpochGreedy,
+    EpsilonGreedy,
+    Learner,
+    LinTS,
+    LinUCB,
+    RegCB,
+    SquareCB,
+    Supervised,
+    Uniform,
+    load,
+)
 from marginbandits.scores import (
     Bias,
     Chain,
@@ -43,12 +57,16 @@ from marginbandits.types import Decision, Interaction
 
 __all__ = [
     "AdaptiveAdversary",
+    "Bag",
+    "Banditron",
     "Bias",
     "Chain",
     "Classification",
     "Concatenate",
+    "Cover",
     "Decision",
     "Drifting",
+    "EpochGreedy",
     "EpsilonGreedy",
     "FeatureMap",
     "Finite",
@@ -67,10 +85,13 @@ __all__ = [
     "MulticlassSeparable",
     "Oblivious",
     "Ramp",
+    "RegCB",
     "RelativeMargin",
     "SharedLinear",
     "SmoothedHinge",
+    "SquareCB",
     "Standardise",
+    "Supervised",
     "Switching",
     "Trace",
     "Uniform",

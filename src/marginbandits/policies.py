@@ -4,6 +4,7 @@
     sharpened      π ∝ v^q         q = 1 is proportional play, q → ∞ the arg max
     greedy         π uniform on the arg max (ties share)
     explore        p^μ = (1 - nμ) p + μ, on the n available actions
+    largest_of_normals   π(a) = P(s_a is largest), s independent normals: Thompson sampling
 
 Every function works over the last axis, and takes `available`, a mask of the actions that may be played: the others
 get probability exactly 0. `sample` turns a distribution and one uniform draw into an action; it never returns an
@@ -19,13 +20,15 @@ array([0.45, 0.45, 0.1 ])
 1
 """
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
 from marginbandits.compiled import kernel
 from marginbandits.types import Array, Mask
 
-__all__ = ["explore", "greedy", "greedy_rows", "proportional", "sample", "sharpened", "uniform"]
+__all__ = ["explore", "greedy", "greedy_rows", "largest_of_normals", "proportional", "sample", "sharpened", "uniform"]
 
 
 def proportional(values: npt.ArrayLike, available: npt.ArrayLike | None = None) -> Array:
@@ -59,6 +62,8 @@ def uniform(n_actions: int, available: npt.ArrayLike | None = None) -> Array:
 def explore(distribution: npt.ArrayLike, mu: float, available: npt.ArrayLike | None = None) -> Array:
     """p^μ = (1 - nμ) p + μ on the n available actions: each of them has probability at least μ <= 1/n."""
     p, mask, out = _by_rows(distribution, available)
+    if not _is_law(p, mask):
+        raise ValueError(f"distribution must be one over the available actions, got {distribution!r}")
     if not _explore(p, float(mu), mask, out):
         raise ValueError(f"mu must lie between 0 and 1/{mask.sum(1).max()}, got {mu}")
     return out.reshape(np.shape(distribution))
@@ -66,10 +71,28 @@ def explore(distribution: npt.ArrayLike, mu: float, available: npt.ArrayLike | N
 
 def sample(distribution: Array, draw: float) -> int:
     """The action at which the cumulative distribution first exceeds `draw`, a number in [0, 1)."""
+    if not 0.0 <= draw < 1.0:
+        raise ValueError(f"draw must be a number in [0, 1), got {draw}")
     action: int = _sample(distribution, draw)
     if action < 0:
         raise ValueError(f"distribution must have a positive entry, got {distribution}")
     return action
+
+
+def largest_of_normals(mean: Array, deviation: Array, available: Mask) -> Array:
+    """Probability that each of several independent normals is the largest among those available.
+
+    >>> largest_of_normals(np.zeros(4), np.ones(4), np.array([True, True, True, False])).round(12)
+    array([0.33333333, 0.33333333, 0.33333333, 0.        ])
+    """
+    widest = deviation.max()
+    if not widest > 0.0:
+        return greedy(mean, available)
+    return _largest_of_normals(mean, np.maximum(deviation, 1e-12 * widest), available)
+
+
+_STEP, _FINEST, _REACH = 0.25, 1.0 / 64.0, 8.0
+"""Grid of `largest_of_normals`, in deviations of the action at hand: finer where another is narrower, to a limit."""
 
 
 def _by_rows(values: npt.ArrayLike, available: npt.ArrayLike | None) -> tuple[Array, Mask, Array]:
@@ -77,9 +100,12 @@ def _by_rows(values: npt.ArrayLike, available: npt.ArrayLike | None) -> tuple[Ar
     v = np.ascontiguousarray(values, float)
     n = v.shape[-1]
     v = v.reshape(-1, n)
-    mask = np.ones((1, n), bool) if available is None else np.asarray(available, bool).reshape(-1, n)
-    if len(mask) not in (1, len(v)):
-        raise ValueError(f"available must be one mask, or one for each of {len(v)} rows, got {len(mask)}")
+    if available is None:
+        return v, np.ones((1, n), bool), np.empty_like(v)
+    mask = np.asarray(available)
+    if mask.dtype != bool or mask.ndim < 1 or mask.shape[-1] != n or mask.size not in (n, v.size):
+        raise ValueError(f"available must be booleans, one mask of {n} or one for each row, got {available!r}")
+    mask = np.ascontiguousarray(mask).reshape(-1, n)
     if not _leaves_some(mask):
         raise ValueError(f"available must leave at least one action, got {available!r}")
     return v, mask, np.empty_like(v)
@@ -92,6 +118,20 @@ def _leaves_some(mask: Mask) -> bool:
         for a in range(mask.shape[1]):
             some |= mask[i, a]
         if not some:
+            return False
+    return True
+
+
+@kernel
+def _is_law(distribution: Array, mask: Mask) -> bool:
+    for i in range(distribution.shape[0]):
+        allowed = mask[i] if mask.shape[0] > 1 else mask[0]
+        total = 0.0
+        for a in range(distribution.shape[1]):
+            if not distribution[i, a] >= 0.0 or (distribution[i, a] > 0.0 and not allowed[a]):
+                return False
+            total += distribution[i, a]
+        if not abs(total - 1.0) < 1e-6:
             return False
     return True
 
@@ -170,3 +210,34 @@ def _sample(distribution: Array, draw: float) -> int:
             if left < 0.0:
                 break
     return chosen
+
+
+@kernel
+def _largest_of_normals(mean: Array, deviation: Array, available: Mask) -> Array:
+    k = mean.shape[0]
+    out = np.zeros(k)
+    floor = -np.inf  # an action that cannot reach this is never the largest
+    narrowest = np.inf
+    for a in range(k):
+        if available[a]:
+            narrowest = min(narrowest, deviation[a])
+            floor = max(floor, mean[a] - _REACH * deviation[a])
+    total = 0.0
+    for a in range(k):
+        if not available[a] or mean[a] + _REACH * deviation[a] < floor:
+            continue
+        step = max(_STEP * min(1.0, 2.0 * narrowest / deviation[a]), _FINEST)
+        u = -_REACH
+        while u <= _REACH:
+            score = mean[a] + deviation[a] * u
+            product = math.exp(-0.5 * u * u)
+            for b in range(k):
+                if b != a and available[b] and product > 1e-18:
+                    product *= 0.5 * math.erfc((mean[b] - score) / (deviation[b] * math.sqrt(2.0)))
+            out[a] += product
+            u += step
+        out[a] *= step
+        total += out[a]
+    for a in range(k):
+        out[a] /= total
+    return out

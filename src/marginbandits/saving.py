@@ -21,7 +21,6 @@ __all__ = ["describe", "read", "rebuild", "restore_arrays", "restore_generator",
 
 FORMAT = 1
 _HEADER = "header"
-_BIT_GENERATORS = ("PCG64", "PCG64DXSM", "Philox", "SFC64", "MT19937")
 
 T = TypeVar("T", bound=Parametrised)
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -32,12 +31,15 @@ def write(path: str | os.PathLike[str], header: Mapping[str, object], arrays: Ar
     target = Path(path)
     text = json.dumps({"format": FORMAT, **header}, default=_plain)
     partial = target.with_name(target.name + ".partial")
-    with partial.open("wb") as file:
-        contents: dict[str, npt.NDArray[Any]] = {_HEADER: np.frombuffer(text.encode(), np.uint8), **arrays}
-        np.savez(file, allow_pickle=False, **contents)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(target)
+    contents: dict[str, npt.NDArray[Any]] = {_HEADER: np.frombuffer(text.encode(), np.uint8), **arrays}
+    try:
+        with partial.open("wb") as file:
+            np.savez(file, allow_pickle=False, **contents)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
@@ -54,31 +56,35 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.ND
         version = header["format"]
     except (KeyError, TypeError, RecursionError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"{path} is not a marginbandits file: it has no readable header") from error
-    if version != FORMAT:
+    if type(version) is not int or version != FORMAT:
         raise ValueError(f"{path} has format {version!r}; this version reads format {FORMAT}")
     return header, arrays
 
 
-def describe(thing: object) -> object:
+def describe(thing: object) -> Any:
     """A parametrised object, or a plain value holding some, as JSON."""
     if isinstance(thing, Parametrised):
         arguments = {name: describe(value) for name, value in thing.parameters().items()}
-        return {"class": type(thing).__name__, "parameters": arguments}
+        return {"class": _full_name(type(thing)), "parameters": arguments}
     if isinstance(thing, list | tuple):
         return [describe(item) for item in thing]
     return thing
 
 
-def rebuild(description: Mapping[str, Any], family: type[T]) -> T:
-    """The inverse of `describe` for a member of `family`, found by name among its imported subclasses."""
+def rebuild(description: Mapping[str, Any], family: type[T], parts: type[Parametrised]) -> T:
+    """The inverse of `describe` for a member of `family`, found by its full name among the subclasses imported so far.
+
+    Its arguments may hold members of `parts`, and of nothing else.
+    """
     name, arguments = description.get("class"), description.get("parameters")
-    found = [one for one in _subclasses(family) if one.__name__ == name]
+    found = [one for one in _subclasses(family) if _full_name(one) == name]
     if not found:
         raise ValueError(f"unknown {family.__name__} {name!r}: import the module that defines it, then load again")
     if not isinstance(arguments, dict):
         raise ValueError(f"the parameters of {name} must be a mapping, got {arguments!r}")
     try:
-        return found[-1](**{key: _revived(value) for key, value in arguments.items()})
+        # A class defined twice, as in a notebook, is meant as it was defined last.
+        return found[-1](**{key: _revived(value, parts) for key, value in arguments.items()})
     except TypeError as error:
         raise ValueError(f"{name} cannot be built from {arguments}: {error}") from error
 
@@ -92,28 +98,44 @@ def restore_arrays(live: Arrays, saved: Arrays) -> None:
         other = saved[name]
         if (other.dtype, other.shape) != (array.dtype, array.shape):
             raise ValueError(f"{name} must be {array.dtype} of shape {array.shape}, got {other.dtype} {other.shape}")
+        if not np.isfinite(other).all():
+            raise ValueError(f"{name} must be finite, got {other[~np.isfinite(other)][0]}")
     for name, array in live.items():
         array[...] = saved[name]
 
 
-def restore_generator(state: Mapping[str, Any]) -> np.random.Generator:
-    """A NumPy generator in a saved state; only NumPy's own bit generators are known by name."""
-    name = state.get("bit_generator")
-    if name not in _BIT_GENERATORS:
-        raise ValueError(f"bit_generator must be one of {', '.join(_BIT_GENERATORS)}, got {name!r}")
-    bits = getattr(np.random, name)(0)
+def restore_generator(state: Any) -> np.random.Generator:
+    """A PCG64 generator in a saved state; every number is checked, because NumPy does not."""
+    bits = np.random.PCG64(0)
     try:
-        bits.state = state
-    except (TypeError, ValueError, KeyError, OverflowError) as error:
-        raise ValueError(f"the saved state of generator {name} is damaged: {error}") from error
+        if state["bit_generator"] != "PCG64":
+            raise ValueError(f"bit_generator must be PCG64, got {state['bit_generator']!r}")
+        bits.state = {
+            "bit_generator": "PCG64",
+            "state": {"state": _whole(state["state"]["state"], 128), "inc": _whole(state["state"]["inc"], 128)},
+            "has_uint32": _whole(state["has_uint32"], 1),
+            "uinteger": _whole(state["uinteger"], 32),
+        }
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"the saved state of a generator is damaged: {error!r}") from error
     return np.random.Generator(bits)
 
 
-def _revived(value: Any) -> Any:
+def _whole(value: object, bits: int) -> int:
+    if type(value) is not int or not 0 <= value < 2**bits:
+        raise ValueError(f"the saved state of a generator is damaged: {value!r} is no {bits}-bit number")
+    return value
+
+
+def _full_name(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _revived(value: Any, parts: type[Parametrised]) -> Any:
     if isinstance(value, dict) and value.keys() == {"class", "parameters"}:
-        return rebuild(value, Parametrised)
+        return rebuild(value, parts, parts)
     if isinstance(value, list):
-        return [_revived(item) for item in value]
+        return [_revived(item, parts) for item in value]
     return value
 
 

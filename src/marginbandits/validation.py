@@ -18,6 +18,7 @@ import functools
 import inspect
 import math
 import numbers
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, ParamSpec, TypeVar, get_type_hints
@@ -38,6 +39,7 @@ __all__ = [
     "Real",
     "Seed",
     "constraints",
+    "remembered",
     "validated",
 ]
 
@@ -103,7 +105,10 @@ class Real(Constraint):
 
     def clean(self, value: object) -> float:
         if not isinstance(value, bool | np.bool_) and isinstance(value, numbers.Real):
-            number = float(value)
+            try:
+                number = float(value)
+            except OverflowError:
+                raise ValueError(value) from None
             if (
                 math.isfinite(number)
                 and (self.low is None or number >= self.low)
@@ -192,7 +197,12 @@ Seed = Annotated[
     int | np.random.Generator | None,
     OneOf(Integer(0), Instance(np.random.Generator), Instance(type(None))),
 ]
-"""A whole number, a NumPy generator, or None for a fresh one that is then remembered."""
+"""A whole number, a NumPy generator, or None for a fresh whole number (see `remembered`)."""
+
+
+def remembered(seed: int | np.random.Generator | None) -> int | np.random.Generator:
+    """The seed, or a fresh one in place of None: kept by whoever asked, it repeats the run."""
+    return secrets.randbits(63) if seed is None else seed
 
 
 @functools.cache

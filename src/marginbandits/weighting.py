@@ -24,11 +24,13 @@ array([1., 1.])
 """
 
 from collections.abc import Callable
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from marginbandits.types import Array
+from marginbandits.validation import ActionCount, Integer, Real, validated
 
 __all__ = [
     "geometric_moments",
@@ -39,6 +41,11 @@ __all__ = [
     "reward_side",
     "thresholded",
 ]
+
+Action = Annotated[int, Integer(0)]
+Loss = Annotated[float, Real(0, 1)]
+Probability = Annotated[float, Real(above=0, high=1)]
+Cap = Annotated[int, Integer(1)]
 
 
 def loss_side(n_actions: int, action: int, loss: float, probability: float) -> Array:
@@ -51,8 +58,18 @@ def reward_side(n_actions: int, action: int, loss: float, probability: float) ->
     return mixed(n_actions, action, loss, probability, share=0.0)
 
 
-def mixed(n_actions: int, action: int, loss: float, probability: float, *, share: float) -> Array:
+@validated
+def mixed(
+    n_actions: ActionCount,
+    action: Action,
+    loss: Loss,
+    probability: Probability,
+    *,
+    share: Annotated[float, Real(0, 1)],
+) -> Array:
     """`share` of the loss side and the rest of the reward side; share may depend on the past, not on the action."""
+    if action >= n_actions:
+        raise ValueError(f"action must be below n_actions={n_actions}, got {action}")
     estimate = np.full(n_actions, (1.0 - share) * (1.0 - loss) / probability)
     estimate[action] = share * loss / probability
     return estimate
@@ -61,12 +78,15 @@ def mixed(n_actions: int, action: int, loss: float, probability: float, *, share
 def thresholded(distribution: npt.ArrayLike, action: int, loss: float) -> Array:
     """Loss side for rare actions, reward side for likely ones: both sides' variance stays bounded without a floor."""
     p = np.asarray(distribution, float)
+    if p.ndim != 1 or not 0 <= action < len(p):
+        raise ValueError(f"action must be an index of the distribution, got {action} and {distribution!r}")
     likely = p > 0.5
     share = 0.0 if likely[action] else 1.0
     return mixed(len(p), action, loss, float(p[action]), share=share) + likely
 
 
-def geometric_weight(draw: Callable[[], int], action: int, cap: int) -> int:
+@validated
+def geometric_weight(draw: Callable[[], int], action: Action, cap: Cap) -> int:
     """Number of calls of `draw` until it returns `action`, at most `cap`: an estimate of 1/P(action).
 
     The draws must be independent of each other and of what led to `action`.
@@ -83,19 +103,24 @@ def rao_blackwell_weight(probabilities: npt.ArrayLike) -> Array:
     np.float64(1.75)
     """
     p = np.asarray(probabilities, float)
+    if not p.size or not ((p >= 0) & (p <= 1)).all():
+        raise ValueError(f"probabilities must be one or more numbers in [0, 1], got {probabilities!r}")
     return np.asarray(1.0 + np.cumprod(1.0 - p[..., :-1], -1).sum(-1))[()]
 
 
-def geometric_moments(probability: npt.ArrayLike, cap: int) -> tuple[Array, Array]:
+@validated
+def geometric_moments(probability: npt.ArrayLike, cap: Cap) -> tuple[Array, Array]:
     """Mean and second moment of min(Geometric(q), M).
 
     Mean (1 - r^M)/q and second moment [1 + r - (2M + 1) r^M + (2M - 1) r^{M+1}]/q², with r = 1 - q; at most 2/q².
+    Computed as Σ_k P(m >= k) and Σ_k (2k - 1) P(m >= k), which lose no digits where q is small.
 
     >>> geometric_moments(0.5, 2)
     (np.float64(1.5), np.float64(2.5))
     """
     q = np.asarray(probability, float)
-    r = 1.0 - q
-    mean = (1.0 - r**cap) / q
-    second = (1.0 + r - (2 * cap + 1) * r**cap + (2 * cap - 1) * r ** (cap + 1)) / q**2
-    return mean, second
+    if not ((q >= 0) & (q <= 1)).all():
+        raise ValueError(f"probability must lie in [0, 1], got {probability!r}")
+    k = np.arange(cap)
+    survives = (1.0 - q[..., None]) ** k
+    return np.asarray(survives.sum(-1))[()], np.asarray(((2 * k + 1) * survives).sum(-1))[()]

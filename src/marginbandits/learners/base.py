@@ -12,10 +12,9 @@ as likely as any other. Input is checked before anything changes, so a refused c
 
 import numbers
 import os
-import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Literal, Self, SupportsFloat
+from typing import Any, ClassVar, Self, SupportsFloat
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +24,7 @@ from marginbandits import policies, saving
 from marginbandits.compiled import kernel
 from marginbandits.scores.features import FeatureMap, feature_map
 from marginbandits.types import Array, Decision, Mask
-from marginbandits.validation import Parametrised
+from marginbandits.validation import Parametrised, remembered
 
 __all__ = ["Learner", "load"]
 
@@ -35,14 +34,12 @@ LARGEST = 1e100
 # The plain types first: a check against an abstract class costs ten times as much.
 _REAL = (float, numbers.Real, np.bool_)
 _INTEGER = (int, numbers.Integral)
+_BOOL = (bool, np.bool_)
 _FLOAT64 = np.dtype(np.float64)
 
 
 class Learner(Parametrised, ABC):
     """The loop context → distribution → action → loss → update. Subclasses choose what fills the boxes."""
-
-    memory: ClassVar[Literal["constant", "bounded", "linear"]] = "constant"
-    """How the state grows with the number of rounds; `checks.check_learner` holds a class to it."""
 
     exempt: ClassVar[Mapping[str, str]] = {}
     """Contract checks that do not apply, each with the reason."""
@@ -50,8 +47,10 @@ class Learner(Parametrised, ABC):
     def __init__(self, n_actions: int, *, features: str | FeatureMap, seed: int | np.random.Generator | None) -> None:
         self.n_actions = n_actions
         self.features = features
-        self.seed = secrets.randbits(63) if seed is None else seed
-        self._draws, self._rng = np.random.default_rng(self.seed).spawn(2)
+        self.seed: int | np.random.Generator | None = remembered(seed)
+        entropy = np.random.default_rng(self.seed).integers(2**63, size=4).tolist()
+        own = np.random.SeedSequence(entropy).spawn(2)
+        self._draws, self._rng = (np.random.Generator(np.random.PCG64(one)) for one in own)
         self._everything = np.ones(n_actions, bool)
         self._shape: tuple[int, ...] | None = None
         self._map: FeatureMap | None = None
@@ -77,7 +76,8 @@ class Learner(Parametrised, ABC):
 
         `available` is a mask of length K: the others are not played. The decision carries the exact probability.
         """
-        return self._act(self._rows(context), self._mask(available))
+        mask = self._everything if available is None else self._mask(available)
+        return self._act(self._rows(context), mask)
 
     def learn(
         self,
@@ -96,10 +96,10 @@ class Learner(Parametrised, ABC):
     def act_many(self, contexts: npt.ArrayLike, *, available: npt.ArrayLike | None = None) -> list[Decision]:
         """`act` for each context in turn; `available` is one mask for all, or one row per context."""
         rows = self._batch(contexts)
-        if available is None or np.ndim(available) == 1:
-            masks = [self._mask(available)] * len(rows)
+        if isinstance(available, list | tuple | np.ndarray) and np.ndim(available[0]) > 0:
+            masks = [self._mask(one) for one in available]
         else:
-            masks = [self._mask(one) for one in np.asarray(available)]
+            masks = [self._mask(available)] * len(rows)
         if len(masks) != len(rows):
             raise ValueError(f"available must be one mask, or one for each of {len(rows)} contexts, got {len(masks)}")
         return [self._act(row, mask) for row, mask in zip(rows, masks, strict=True)]
@@ -114,13 +114,13 @@ class Learner(Parametrised, ABC):
     ) -> None:
         """`learn` for each interaction in turn; if any is refused, none is learnt."""
         rows = self._batch(contexts)
-        checked = [self._checked(decision) for decision in decisions]
+        checked = [self._checked(decision) for decision in _several("decisions", decisions)]
         if losses is not None and rewards is not None:
             raise ValueError("give either losses or rewards, not both")
         if losses is not None:
-            costs = [self._loss(loss, None) for loss in losses]
+            costs = [self._loss(loss, None) for loss in _several("losses", losses)]
         elif rewards is not None:
-            costs = [self._loss(None, reward) for reward in rewards]
+            costs = [self._loss(None, reward) for reward in _several("rewards", rewards)]
         else:
             raise ValueError("give either losses or rewards, one for each context")
         if not len(rows) == len(checked) == len(costs):
@@ -132,9 +132,9 @@ class Learner(Parametrised, ABC):
         """Write everything learnt, and the generators, to an `.npz` file; `load` continues bit for bit."""
         parameters = self.parameters()
         if isinstance(self.seed, np.random.Generator):
-            parameters["seed"] = None  # its state is saved below; the object itself is not data
+            parameters["seed"] = None  # what was drawn from it is saved below; the generator itself is the caller's
         header = {
-            "class": type(self).__name__,
+            **saving.describe(self),
             "parameters": {name: saving.describe(value) for name, value in parameters.items()},
             "context_shape": self._shape,
             "generators": {"draws": self._draws.bit_generator.state, "rng": self._rng.bit_generator.state},
@@ -146,14 +146,18 @@ class Learner(Parametrised, ABC):
         """A learner of this class as it was when saved; a damaged or foreign file is refused."""
         header, arrays = saving.read(path)
         try:
-            learner = saving.rebuild(header, cls)
-            if header.get("context_shape") is not None:
-                learner._start(tuple(int(n) for n in header["context_shape"]))
+            learner = saving.rebuild(header, cls, parts=FeatureMap)
+            learner.seed = header["parameters"].get("seed")
+            shape = header["context_shape"]
+            if shape is not None:
+                if not isinstance(shape, list) or any(type(n) is not int for n in shape):
+                    raise ValueError(f"context_shape must be whole numbers, got {shape!r}")
+                learner._start(tuple(shape))
             saving.restore_arrays(learner.state(), arrays)
             learner._draws = saving.restore_generator(header["generators"]["draws"])
             learner._rng = saving.restore_generator(header["generators"]["rng"])
-        except (KeyError, TypeError, ValueError, MemoryError) as error:
-            raise ValueError(f"{path}: {error}") from error
+        except (KeyError, TypeError, ValueError, MemoryError, RecursionError) as error:
+            raise ValueError(f"{path} cannot be loaded: {error}") from error
         return learner
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
@@ -195,7 +199,10 @@ class Learner(Parametrised, ABC):
     def _mask(self, available: npt.ArrayLike | None) -> Mask:
         if available is None:
             return self._everything
-        mask = np.asarray(available)
+        try:
+            mask = np.ascontiguousarray(available)
+        except ValueError:
+            raise ValueError(f"available must be a mask of {self.n_actions} booleans, got {available!r}") from None
         if mask.dtype != bool or mask.shape != (self.n_actions,):
             raise ValueError(f"available must be a mask of {self.n_actions} booleans, got {available!r}")
         if not mask.any():
@@ -207,8 +214,8 @@ class Learner(Parametrised, ABC):
         if (loss is None) == (reward is None):
             raise ValueError(f"give either loss or reward, got loss={loss!r} and reward={reward!r}")
         name, value = ("loss", loss) if reward is None else ("reward", reward)
-        if isinstance(value, _REAL) and 0.0 <= (number := float(value)) <= 1.0:
-            return number if reward is None else 1.0 - number
+        if isinstance(value, _REAL) and 0.0 <= value <= 1.0:  # type: ignore[operator]  # every real compares
+            return float(value) if reward is None else 1.0 - float(value)
         raise ValueError(f"{name} must be a number in [0, 1], got {value!r}")
 
     def _checked(self, decision: Decision) -> tuple[int, float]:
@@ -216,18 +223,24 @@ class Learner(Parametrised, ABC):
             raise ValueError(f"decision must be a Decision, got {decision!r}")
         action: object = decision.action
         probability: object = decision.probability
-        if isinstance(action, bool) or not isinstance(action, _INTEGER) or not 0 <= int(action) < self.n_actions:
+        if isinstance(action, _BOOL) or not isinstance(action, _INTEGER) or not 0 <= int(action) < self.n_actions:
             raise ValueError(f"action must be a whole number from 0 to {self.n_actions - 1}, got {action!r}")
-        if not isinstance(probability, _REAL) or not 0.0 < (number := float(probability)) <= 1.0:
+        real = isinstance(probability, _REAL) and not isinstance(probability, _BOOL)
+        if not real or not 0.0 < probability <= 1.0:  # type: ignore[operator]  # every real compares
             raise ValueError(f"probability must be a number above 0 and at most 1, got {probability!r}")
-        return int(action), number
+        return int(action), float(probability)  # type: ignore[arg-type]  # a real number, by the line above
 
     # The loop.
 
     def _start(self, shape: tuple[int, ...]) -> None:
         self._refuse_shape(shape)
-        started = feature_map(self.features).start(shape[-1], self._rng)
-        self._begin(self.n_actions if len(shape) == 1 else 1, started.n_outputs)
+        before = self._rng.bit_generator.state
+        try:
+            started = feature_map(self.features).start(shape[-1], self._rng)
+            self._begin(self.n_actions if len(shape) == 1 else 1, started.n_outputs)
+        except BaseException:  # out of memory, an interrupt: nothing may have happened
+            self._rng.bit_generator.state = before
+            raise
         self._shape, self._map = shape, started
 
     def _act(self, rows: Array, mask: Mask) -> Decision:
@@ -235,8 +248,10 @@ class Learner(Parametrised, ABC):
             law = policies.uniform(self.n_actions, mask)
         else:
             law = self._distribution(self._map.transform(rows), mask)
-        action = policies.sample(law, self._draws.random())
-        return Decision(action, float(law[action]), law)
+        action = policies.sample(law, 0.0)
+        if law.item(action) != 1.0:  # a certain action needs no draw
+            action = policies.sample(law, self._draws.random())
+        return Decision(action, law.item(action), law)
 
     def _learn(self, rows: Array, action: int, loss: float, probability: float) -> None:
         if self._map is None:
@@ -253,12 +268,22 @@ def load(path: str | os.PathLike[str]) -> Learner:
 def _numbers(name: str, values: Any, *, squeeze: bool = True) -> Array:
     """Anything array-like or sparse as float64; one sparse row is a vector if `squeeze`."""
     if scipy.sparse.issparse(values):
-        values = values.toarray()
-        values = values[0] if squeeze and len(values) == 1 else values
+        dense = values.toarray()
+        values = dense[0] if squeeze and dense.ndim == 2 and len(dense) == 1 else dense
     try:
-        return np.asarray(values, float)
-    except (TypeError, ValueError):
+        raw = np.asarray(values)
+        if np.ma.is_masked(values) or raw.dtype.kind not in "biufO":
+            raise ValueError
+        return raw.astype(float)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be numbers, got {values!r}") from None
+
+
+def _several(name: str, values: Any) -> Iterable[Any]:
+    try:
+        return list(values)
+    except TypeError:
+        raise ValueError(f"{name} must be a sequence, got {values!r}") from None
 
 
 @kernel

@@ -1,7 +1,8 @@
-"""Learners that predict each action's reward by online ridge regression and differ only in how they play it.
+"""Learners that predict each action's loss or reward by regression, and differ in how they play it.
 
-A subclass fills one hole, `_distribution`, from `self._ridge`: one model per action for vector contexts, one shared by
-all for K x d contexts, of the reward 1 - ℓ.
+A subclass fills one hole, `_distribution`: from `self._ridge` (ridge regression of the reward, exact, O(d²)) or from
+`self._oracle` (online regression of the loss, O(d)). Either has one model per action for vector contexts, one shared by
+all for K x d contexts.
 """
 
 from typing import Any
@@ -10,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.learners.base import Learner
+from marginbandits.oracles.online_regression import OnlineRegression
 from marginbandits.oracles.ridge import Ridge
 from marginbandits.scores.features import FeatureMap
 from marginbandits.types import Array
 
-__all__ = ["RidgeLearner"]
+__all__ = ["OracleLearner", "RidgeLearner"]
 
 
 class RidgeLearner(Learner):
@@ -39,3 +41,34 @@ class RidgeLearner(Learner):
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
         return self._ridge.arrays()
+
+
+class OracleLearner(Learner):
+    """Online regression of the loss, importance-weighted by 1/(Kp): O(Kd) a round. Subclasses choose the play.
+
+    The weight makes uniform exploration count 1, so that one learning rate serves any number of actions.
+    """
+
+    n_policies = 1
+
+    def __init__(
+        self,
+        n_actions: int,
+        *,
+        learning_rate: float,
+        features: str | FeatureMap,
+        seed: int | np.random.Generator | None,
+    ) -> None:
+        super().__init__(n_actions, features=features, seed=seed)
+        self.learning_rate = learning_rate
+
+    def _begin(self, n_blocks: int, n_features: int) -> None:
+        self._oracle = OnlineRegression(self.n_policies, n_blocks, n_features, self.learning_rate)
+        self._rounds = np.zeros(1)
+
+    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
+        self._rounds += 1.0
+        self._oracle.learn(rows, action, loss, 1.0 / (self.n_actions * probability))
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {**self._oracle.arrays(), "rounds": self._rounds}

@@ -32,7 +32,10 @@ __all__ = ["Bias", "Chain", "Concatenate", "FeatureMap", "Fourier", "Identity", 
 
 
 class FeatureMap(Parametrised, ABC):
-    """Rows of raw features in, rows of features out. A subclass fills `_begin` and `transform`."""
+    """Rows of raw features in, rows of features out. A subclass fills `_begin` and `_transform`.
+
+    A map with state also fills `_observe` and `arrays`. Rows must be finite; learners see to that.
+    """
 
     n_inputs: int
     n_outputs: int
@@ -48,13 +51,33 @@ class FeatureMap(Parametrised, ABC):
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
         """Allocate the state and set `n_outputs`."""
 
-    @abstractmethod
     def transform(self, rows: Array) -> Array:
         """Features of each row, in a new array; the state stays as it is."""
+        if rows.ndim != 2 or rows.shape[1] != self.n_inputs:
+            self._refuse(rows, self.n_inputs)
+        out = self._transform(rows)
+        if out.shape[1] != self.n_outputs:
+            self._refuse(out, self.n_outputs)
+        return out
 
     def observe(self, rows: Array) -> Array:
         """Learn from the rows of one context, then return their features; a map without state only maps them."""
-        return self.transform(rows)
+        if rows.ndim != 2 or rows.shape[1] != self.n_inputs:
+            self._refuse(rows, self.n_inputs)
+        out = self._observe(rows)
+        if out.shape[1] != self.n_outputs:
+            self._refuse(out, self.n_outputs)
+        return out
+
+    @abstractmethod
+    def _transform(self, rows: Array) -> Array: ...
+
+    def _observe(self, rows: Array) -> Array:
+        return self._transform(rows)
+
+    def _refuse(self, rows: Array, width: int) -> None:
+        """Compiled code does not check bounds, so every map's width is checked on the way in and on the way out."""
+        raise ValueError(f"rows of {type(self).__name__} must be n x {width}, got shape {rows.shape}")
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The live state, by name: what saving stores and loading restores in place."""
@@ -67,8 +90,7 @@ class Identity(FeatureMap):
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
         self.n_outputs = n_inputs
 
-    def transform(self, rows: Array) -> Array:
-        """A copy of the rows."""
+    def _transform(self, rows: Array) -> Array:
         return rows.copy()
 
 
@@ -78,8 +100,7 @@ class Bias(FeatureMap):
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
         self.n_outputs = n_inputs + 1
 
-    def transform(self, rows: Array) -> Array:
-        """The rows and a column of ones."""
+    def _transform(self, rows: Array) -> Array:
         out = np.ones((rows.shape[0], self.n_outputs))
         out[:, :-1] = rows
         return out
@@ -114,14 +135,12 @@ class Standardise(FeatureMap):
         self._moments = np.zeros((3, n_inputs))  # mean, sum of squared deviations, 1/(√d deviation)
         self._limit = math.inf if self.freeze_after is None else float(self.freeze_after)
 
-    def transform(self, rows: Array) -> Array:
-        """Standardised, clipped, scaled rows."""
+    def _transform(self, rows: Array) -> Array:
         out = np.empty((rows.shape[0], self.n_outputs))
         _standardise(rows, self._moments, self.clip, out)
         return out
 
-    def observe(self, rows: Array) -> Array:
-        """Update mean and deviation, row by row, until frozen."""
+    def _observe(self, rows: Array) -> Array:
         out = np.empty((rows.shape[0], self.n_outputs))
         _observe(rows, self._count, self._moments, self._limit, self.clip, out)
         return out
@@ -159,15 +178,13 @@ class Fourier(FeatureMap):
         self._omega = rng.standard_normal((n_inputs, self.n_components))
         self._phase = rng.uniform(0.0, 2.0 * np.pi, self.n_components)
 
-    def transform(self, rows: Array) -> Array:
-        """The cosine features, or zeros until the width is known."""
+    def _transform(self, rows: Array) -> Array:
         out = np.zeros((rows.shape[0], self.n_components))
         if self._seen[0] == self.n_first:
             _fourier(rows, self._omega, self._phase, out)
         return out
 
-    def observe(self, rows: Array) -> Array:
-        """Collect the first rows; at the last of them, set the width."""
+    def _observe(self, rows: Array) -> Array:
         seen = self._seen[0]
         if seen < self.n_first:
             new = rows[: self.n_first - seen]
@@ -175,7 +192,7 @@ class Fourier(FeatureMap):
             self._seen[0] += len(new)
             if self._seen[0] == self.n_first:
                 self._set_width()
-        return self.transform(rows)
+        return self._transform(rows)
 
     def _set_width(self) -> None:
         distance = np.sqrt(((self._first[:, None] - self._first[None]) ** 2).sum(-1))
@@ -201,14 +218,12 @@ class Chain(FeatureMap):
             n_inputs = self._started[-1].n_outputs
         self.n_outputs = n_inputs
 
-    def transform(self, rows: Array) -> Array:
-        """The last map's features."""
+    def _transform(self, rows: Array) -> Array:
         for one in self._started:
             rows = one.transform(rows)
         return rows
 
-    def observe(self, rows: Array) -> Array:
-        """Each map sees the rows as the maps before it, having seen them, now map them."""
+    def _observe(self, rows: Array) -> Array:
         for one in self._started:
             rows = one.observe(rows)
         return rows
@@ -229,12 +244,10 @@ class Concatenate(FeatureMap):
         self._started = [recipe.start(n_inputs, rng) for recipe in self.maps]
         self.n_outputs = sum(one.n_outputs for one in self._started)
 
-    def transform(self, rows: Array) -> Array:
-        """All features in the maps' order."""
+    def _transform(self, rows: Array) -> Array:
         return np.concatenate([one.transform(rows) for one in self._started], axis=1)
 
-    def observe(self, rows: Array) -> Array:
-        """Every map sees the rows."""
+    def _observe(self, rows: Array) -> Array:
         return np.concatenate([one.observe(rows) for one in self._started], axis=1)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -275,7 +288,7 @@ def _welford(rows: Array, count: Array, moments: Array, limit: float) -> None:
     mean, square, scale = moments[0], moments[1], moments[2]
     for i in range(n):
         if count[0] >= limit:
-            return
+            break
         count[0] += 1.0
         for j in range(d):
             before = rows[i, j] - mean[j]
@@ -320,7 +333,8 @@ def _fourier(rows: Array, omega: Array, phase: Array, out: Array) -> None:
                 out[i, j] += x * omega[k, j]
         for j in range(m):
             t = out[i, j] * (0.5 / math.pi)
-            h = math.pi * (t - math.floor(t + 0.5))
+            # Clamped, because rounding leaves more than half a turn where t is too large to have a fraction.
+            h = min(max(math.pi * (t - math.floor(t + 0.5)), -0.5 * math.pi), 0.5 * math.pi)
             q = h * h
             # Taylor series of sin to degree 15: within 1e-11 on |h| <= π/2.
             s = h * (

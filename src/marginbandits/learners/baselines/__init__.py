@@ -1,8 +1,27 @@
 """The methods the paper's learners are measured against, one short file each."""
 
+from marginbandits.learners.baselines.bag import Bag
+from marginbandits.learners.baselines.banditron import Banditron
+from marginbandits.learners.baselines.cover import Cover
+from marginbandits.learners.baselines.epoch_greedy import EpochGreedy
 from marginbandits.learners.baselines.epsilon_greedy import EpsilonGreedy
 from marginbandits.learners.baselines.lints import LinTS
 from marginbandits.learners.baselines.linucb import LinUCB
+from marginbandits.learners.baselines.regcb import RegCB
+from marginbandits.learners.baselines.squarecb import SquareCB
+from marginbandits.learners.baselines.supervised import Supervised
 from marginbandits.learners.baselines.uniform import Uniform
 
-__all__ = ["EpsilonGreedy", "LinTS", "LinUCB", "Uniform"]
+__all__ = [
+    "Bag",
+    "Banditron",
+    "Cover",
+    "EpochGreedy",
+    "EpsilonGreedy",
+    "LinTS",
+    "LinUCB",
+    "RegCB",
+    "SquareCB",
+    "Supervised",
+    "Uniform",
+]

@@ -30,7 +30,7 @@ class EpsilonGreedy(RidgeLearner):
         n_actions: ActionCount,
         *,
         epsilon: Annotated[float, Real(0, 1)] = 0.02,
-        regularisation: Annotated[float, Real(above=0)] = 0.1,
+        regularisation: Annotated[float, Real(1e-9)] = 0.1,
         features: Features = "raw",
         seed: Seed = None,
     ) -> None:

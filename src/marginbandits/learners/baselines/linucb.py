@@ -39,7 +39,7 @@ class LinUCB(RidgeLearner):
         n_actions: ActionCount,
         *,
         alpha: Annotated[float, Real(0)] = 0.2,
-        regularisation: Annotated[float, Real(above=0)] = 0.1,
+        regularisation: Annotated[float, Real(1e-9)] = 0.1,
         features: Features = "raw",
         seed: Seed = None,
     ) -> None:
@@ -48,13 +48,14 @@ class LinUCB(RidgeLearner):
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
         law = np.empty(self.n_actions)
-        _law(self._ridge.theta, self._ridge.factor, rows, self.alpha, available, law)
+        if not _law(self._ridge.theta, self._ridge.factor, rows, self.alpha, available, law):
+            raise FloatingPointError("the model's numbers are no longer finite")
         return law
 
 
 @kernel
-def _law(theta: Array, factor: Array, rows: Array, alpha: float, available: Mask, law: Array) -> None:
+def _law(theta: Array, factor: Array, rows: Array, alpha: float, available: Mask, law: Array) -> bool:
     for a in range(law.shape[0]):
         block, row = min(a, theta.shape[0] - 1), rows[min(a, rows.shape[0] - 1)]
         law[a] = dot(theta[block], row) + alpha * np.sqrt(square_norm(factor[block], row))
-    greedy_rows(law.reshape(1, -1), available.reshape(1, -1), law.reshape(1, -1))
+    return greedy_rows(law.reshape(1, -1), available.reshape(1, -1), law.reshape(1, -1))

@@ -1,0 +1,55 @@
+"""Online bagging: several policies, each on its own bootstrap of the stream; play their votes.
+
+    p(a) = share of policies whose predicted best action is a
+
+Each round counts Poisson(1) times for every policy but the first, which sees it once ("greedified").
+
+Agarwal, Hsu, Kale, Langford, Li & Schapire (2014), "Taming the monster"; Oza & Russell (2001), "Online bagging and
+boosting".
+
+>>> agent = Bag(n_actions=3, n_policies=8, seed=0)
+>>> agent.learn([1.0], agent.act([1.0]), loss=1.0)
+>>> len(agent.act([1.0]).distribution)
+3
+"""
+
+from typing import Annotated
+
+import numpy as np
+
+from marginbandits import policies
+from marginbandits.learners.regression import OracleLearner
+from marginbandits.scores.features import Features
+from marginbandits.types import Array, Mask
+from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
+
+__all__ = ["Bag"]
+
+
+class Bag(OracleLearner):
+    """Votes of `n_policies` bootstrapped policies."""
+
+    @validated
+    def __init__(
+        self,
+        n_actions: ActionCount,
+        *,
+        n_policies: Annotated[int, Integer(1)] = 8,
+        learning_rate: Annotated[float, Real(above=0)] = 0.5,
+        features: Features = "raw",
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(n_actions, learning_rate=learning_rate, features=features, seed=seed)
+        self.n_policies = n_policies
+
+    def _distribution(self, rows: Array, available: Mask) -> Array:
+        losses = np.array([self._oracle.predict(rows, policy) for policy in range(self.n_policies)])
+        return np.asarray(policies.greedy(-losses, available).mean(0))
+
+    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
+        self._rounds += 1.0
+        counts = self._rng.poisson(1.0, self.n_policies)
+        counts[0] = 1
+        weight = 1.0 / (self.n_actions * probability)
+        for policy, count in enumerate(counts):
+            self._oracle.learn(rows, action, loss, weight * count, policy)

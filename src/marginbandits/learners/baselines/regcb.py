@@ -1,0 +1,55 @@
+"""RegCB: confidence bounds of a regression oracle, optimistic or by elimination.
+
+    [low_a, high_a] = losses the oracle could give action a while adding at most β_t squared error
+    optimistic      play argmin low_a
+    elimination     play uniformly on {a : low_a <= min_b high_b}
+
+with β_t = mellowness · ln(K t). Foster, Agarwal, Dudík, Luo & Schapire (2018), "Practical contextual bandits with
+regression oracles".
+
+>>> agent = RegCB(n_actions=3, seed=0)
+>>> for _ in range(200):
+...     decision = agent.act([1.0])
+...     agent.learn([1.0], decision, loss=float(decision.action != 1))
+>>> agent.act([1.0]).action
+1
+"""
+
+import math
+from typing import Annotated
+
+import numpy as np
+
+from marginbandits import policies
+from marginbandits.learners.regression import OracleLearner
+from marginbandits.scores.features import Features
+from marginbandits.types import Array, Mask
+from marginbandits.validation import ActionCount, Choice, Real, Seed, validated
+
+__all__ = ["RegCB"]
+
+
+class RegCB(OracleLearner):
+    """Optimism, or uniform play among what is still plausible; `mellowness` scales the confidence."""
+
+    @validated
+    def __init__(
+        self,
+        n_actions: ActionCount,
+        *,
+        play: Annotated[str, Choice("optimistic", "elimination")] = "optimistic",
+        mellowness: Annotated[float, Real(above=0)] = 0.001,
+        learning_rate: Annotated[float, Real(above=0)] = 0.5,
+        features: Features = "raw",
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(n_actions, learning_rate=learning_rate, features=features, seed=seed)
+        self.play = play
+        self.mellowness = mellowness
+
+    def _distribution(self, rows: Array, available: Mask) -> Array:
+        delta = self.mellowness * math.log(self.n_actions * max(self._rounds[0], 1.0))
+        low, high = self._oracle.ranges(rows, delta)
+        if self.play == "optimistic":
+            return policies.greedy(-low, available)
+        return policies.uniform(self.n_actions, available & (low <= np.where(available, high, np.inf).min()))

@@ -1,0 +1,50 @@
+"""SquareCB: inverse gap weighting on an online square-loss oracle.
+
+    p(a) = 1/(n + γ_t (ŷ_a - ŷ_min)) for a ≠ argmin,   the rest on the argmin,   γ_t = scale·√t
+
+Foster & Rakhlin (2020), "Beyond UCB: optimal and efficient contextual bandits with regression oracles".
+
+>>> agent = SquareCB(n_actions=3, seed=0)
+>>> for _ in range(200):
+...     decision = agent.act([1.0])
+...     agent.learn([1.0], decision, loss=float(decision.action != 1))
+>>> agent.act([1.0]).distribution.round(2)
+array([0.01, 0.99, 0.01])
+"""
+
+import math
+from typing import Annotated
+
+import numpy as np
+
+from marginbandits.learners.regression import OracleLearner
+from marginbandits.scores.features import Features
+from marginbandits.types import Array, Mask
+from marginbandits.validation import ActionCount, Real, Seed, validated
+
+__all__ = ["SquareCB"]
+
+
+class SquareCB(OracleLearner):
+    """Inverse gap weighting: an action's probability falls with its predicted excess loss; `scale` sets how fast."""
+
+    @validated
+    def __init__(
+        self,
+        n_actions: ActionCount,
+        *,
+        scale: Annotated[float, Real(above=0)] = 10.0,
+        learning_rate: Annotated[float, Real(above=0)] = 0.5,
+        features: Features = "raw",
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(n_actions, learning_rate=learning_rate, features=features, seed=seed)
+        self.scale = scale
+
+    def _distribution(self, rows: Array, available: Mask) -> Array:
+        losses = np.where(available, self._oracle.predict(rows), np.inf)
+        gamma = self.scale * math.sqrt(self._rounds[0])
+        best = losses == losses.min()
+        law = np.where(best, 0.0, 1.0 / (available.sum() + gamma * (losses - losses.min())))
+        law[best] = (1.0 - law.sum()) / best.sum()
+        return law

@@ -120,6 +120,25 @@ class Lying(mb.LinUCB):
         return mb.Decision(decision.action, float(law[decision.action]), law)
 
 
+class Impossible(mb.LinUCB):
+    """Plays an action of probability 0."""
+
+    def _act(self, rows: Array, mask: Mask) -> mb.Decision:
+        law = np.array([1.0, 0.0, 0.0]) if mask.all() else policies.uniform(3, mask)
+        return mb.Decision(1, float(law[1]), law)
+
+
+class Mumbling(mb.LinUCB):
+    """Refuses without saying what."""
+
+    @staticmethod
+    def _loss(loss: object, reward: object) -> float:
+        try:
+            return mb.LinUCB._loss(loss, reward)
+        except ValueError:
+            raise ValueError("bad loss or reward") from None
+
+
 class Peeking(mb.LinUCB):
     """Learns from contexts while acting."""
 
@@ -238,6 +257,7 @@ class Unchecked(mb.LinUCB):
         (Peeking, "act_learns_nothing"),
         (Lying, "probabilities_are_exact"),
         (Dicing, "probabilities_are_exact"),
+        (Mumbling, "bad_inputs"),
         (Restless, "same_seed_same_run"),
         (Forgetting, "save_load_continue"),
         (Biased, "relabelling_permutes_the_law"),
@@ -252,6 +272,11 @@ class Unchecked(mb.LinUCB):
 def test_the_contract_catches(learner: type[mb.Learner], check: str) -> None:
     with pytest.raises(AssertionError, match=f"breaks '{check}'"):
         check_learner(learner)
+
+
+def test_an_impossible_action_is_caught() -> None:
+    with pytest.raises(AssertionError, match="probability 0 was played"):
+        LEARNER_CHECKS["probabilities_are_exact"](lambda **more: Impossible(3, seed=0))
 
 
 def test_every_check_has_a_negative_control() -> None:
@@ -294,12 +319,77 @@ class Wide(mb.Linear):
         return 0.3 * super().bound
 
 
+class Slack(mb.Linear):
+    """Understates its Lipschitz constant, not its bound."""
+
+    @property
+    def lipschitz(self) -> float:
+        return 0.1 * super().lipschitz
+
+    @property
+    def bound(self) -> float:
+        return 10.0
+
+
+class Stretched(mb.Linear):
+    """Projects onto the sphere instead of the ball."""
+
+    def project(self, parameters: Array) -> Array:
+        return np.asarray(self.radius * parameters / np.linalg.norm(parameters, axis=-1, keepdims=True))
+
+
+class Steep(mb.Linear):
+    """Doubles its gradient."""
+
+    def gradient(self, context: Any, action: int) -> Array:
+        return 2 * super().gradient(context, action)
+
+
+class Backwards(mb.Hinge):
+    """Calibrated for proportional play, but low where the score is high."""
+
+    def __call__(self, scores: npt.ArrayLike) -> Array:
+        s = np.asarray(scores, float)
+        return np.where(s == s.max(-1, keepdims=True), 0.5, 2.0)
+
+
 class Shifty(mb.Standardise):
     """Learns while it transforms."""
 
-    def transform(self, rows: Array) -> Array:
-        self.observe(rows)
-        return super().transform(rows)
+    def _transform(self, rows: Array) -> Array:
+        self._observe(rows)
+        return super()._transform(rows)
+
+
+class Hiding(mb.Standardise):
+    """Does not say all it knows."""
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {"count": self._count}
+
+
+class Costly(mb.LinearRealizable):
+    """Charges twice."""
+
+    def __iter__(self) -> Any:
+        for current in super().__iter__():
+            yield Fib(current, cost=2.0, shift=0)
+
+
+class Fibbing(mb.LinearRealizable):
+    """Reveals another action's loss."""
+
+    def __iter__(self) -> Any:
+        for current in super().__iter__():
+            yield Fib(current, cost=1.0, shift=1)
+
+
+class Fib:
+    def __init__(self, honest: Any, cost: float, shift: int) -> None:
+        self.context, self.losses, self.cost, self.shift = honest.context, honest.losses, cost, shift
+
+    def reveal(self, decision: mb.Decision) -> float:
+        return self.cost * float(self.losses[(decision.action + self.shift) % 3])
 
 
 class Secretive(mb.LinearRealizable):
@@ -313,11 +403,25 @@ class Secretive(mb.LinearRealizable):
 def test_the_other_contracts_catch() -> None:
     with pytest.raises(AssertionError, match="slope"):
         check_surrogate(Sloped, margin=0.4)
-    with pytest.raises(AssertionError, match="sum to 1"):
+    with pytest.raises(AssertionError, match="playing in proportion"):
         check_surrogate(Shrunk, margin=0.4)
+    with pytest.raises(AssertionError, match="best-scored"):
+        check_surrogate(Backwards, margin=0.4)
     with pytest.raises(AssertionError, match="exceed B"):
         check_scores(Wide(3, 2), (2,))
+    with pytest.raises(AssertionError, match="Lipschitz"):
+        check_scores(Slack(3, 2), (2,))
+    with pytest.raises(AssertionError, match="apart"):
+        check_scores(Stretched(3, 2), (2,))
+    with pytest.raises(AssertionError, match="gradient"):
+        check_scores(Steep(3, 2), (2,))
     with pytest.raises(AssertionError, match="must not change the state"):
         check_features(Shifty)
+    with pytest.raises(AssertionError, match="whole state"):
+        check_features(Hiding)
+    with pytest.raises(AssertionError, match=r"losses must lie in \[0, 1\]"):
+        check_environment(Costly, **ARGUMENTS["LinearRealizable"])
+    with pytest.raises(AssertionError, match="the loss revealed"):
+        check_environment(Fibbing, **ARGUMENTS["LinearRealizable"])
     with pytest.raises(AssertionError, match="same rounds"):
         check_environment(Secretive, **ARGUMENTS["LinearRealizable"])

@@ -38,7 +38,10 @@ class TestClassification:
         noisy = mb.Classification(np.ones((20_000, 1)), y, label_noise=0.25).losses.argmin(1)
         assert np.array_equal(clean, y)
         assert abs((noisy != y).mean() - 0.25) < 5 * np.sqrt(0.25 * 0.75 / 20_000)
-        assert (flipped(y, 4, 1.0, np.random.default_rng(0)) != y).all()
+        always = flipped(y, 4, 1.0, np.random.default_rng(0))
+        assert (always != y).all()
+        shifts = np.bincount((always - y) % 4, minlength=4)[1:] / len(y)
+        assert np.abs(shifts - 1 / 3).max() < 5 * np.sqrt(2 / 9 / len(y))
 
     def test_npz(self, tmp_path: Path) -> None:
         np.savez(tmp_path / "set.npz", X=np.eye(4, dtype=np.uint8), y=np.array([0, 1, 0, 1], np.int16))
@@ -87,13 +90,41 @@ class TestClassification:
             ([1.0, 2.0], [0, 1], "shape"),
             ([[1.0], [2.0]], [0], "one label for each of 2 rows"),
             ([[1.0], [2.0]], [0, 0], "at least two classes"),
-            ([[1.0], [2.0]], [0, np.nan], "nan at row 1"),
+            ([[1.0], [2.0]], [0, np.nan], "nan in row 1"),
             (np.empty((0, 2)), [], "at least one row"),
         ],
     )
     def test_bad_tables_are_refused(self, X: object, y: object, message: str) -> None:
         with pytest.raises(ValueError, match=message):
             mb.Classification(X, y)  # type: ignore[arg-type]
+
+    def test_labels_of_any_one_kind_and_sparse_tables(self) -> None:
+        from scipy import sparse
+
+        env = mb.Classification(sparse.csr_array(np.eye(2)), ["no", "yes"])
+        assert np.array_equal(env.contexts, np.eye(2))
+        with pytest.raises(ValueError, match="None in row 1"):
+            mb.Classification(np.eye(2), np.array(["a", None], object))
+        with pytest.raises(ValueError, match="one kind"):
+            mb.Classification(np.eye(2), np.array(["a", 3], object))
+
+    def test_noise_and_order_come_from_the_seed_and_the_first_rounds_are_kept(self) -> None:
+        X, y = np.arange(300.0)[:, None], np.arange(300) % 3
+        noisy = [mb.Classification(X, y, label_noise=0.5, seed=s).losses for s in (1, 1, 2)]
+        assert np.array_equal(noisy[0], noisy[1])
+        assert np.array_equal(mb.Classification(X, y, n_rounds=5).contexts[:, 0], np.arange(5))
+        one, two = (mb.Classification(X, y, label_noise=0.5, seed=s) for s in (1, 2))
+        flips = [e.losses.argmin(1) != e.contexts[:, 0] % 3 for e in (one, two)]
+        assert (flips[0] != flips[1]).any()
+
+    @pytest.mark.parametrize("data", [b"", b"garbage", b"PK\x03\x04"])
+    def test_files_that_are_no_archive_are_named(self, data: bytes, tmp_path: Path) -> None:
+        (tmp_path / "set.npz").write_bytes(data)
+        with pytest.raises(ValueError, match=r"set\.npz"):
+            mb.Classification.from_npz(tmp_path / "set.npz")
+        np.save(tmp_path / "set.npy", np.zeros(3))
+        with pytest.raises(ValueError, match=r"set\.npy"):
+            mb.Classification.from_npz(tmp_path / "set.npy")
 
     def test_bad_costs_are_refused(self) -> None:
         with pytest.raises(ValueError, match="costs must be 2 x 2"):
@@ -111,6 +142,8 @@ class TestSynthetic:
         s, label = env.best_scores, env.losses.argmin(1)
         assert np.linalg.norm(env.weights) == pytest.approx(1.0)
         assert np.linalg.norm(env.contexts, axis=1).max() <= 1 + 1e-9
+        if d >= k:
+            assert np.allclose(np.linalg.norm(env.contexts, axis=1), 1)
         assert np.abs(env.weights.sum(0)).max() < 1e-12
         assert np.allclose(s, env.contexts @ env.weights.T)
         hinge = mb.Hinge(margin)(s)
@@ -163,6 +196,7 @@ class TestSynthetic:
         assert (gap <= distance + 1e-12).all()
         assert (gap > 0.99 * distance)[distance > 0].any()  # the constant is attained
         assert np.array_equal(env.means, env.mean_losses(env.contexts))
+        assert np.corrcoef(env.means.ravel(), env.losses.ravel())[0, 1] > 0.2
 
     @pytest.mark.parametrize("k", [3, 4, 6])
     def test_multiclass_separable_but_not_cost_sensitively(self, k: int) -> None:
@@ -229,6 +263,16 @@ class TestAdversarial:
             assert np.array_equal(np.asarray(current.losses), [0, 1, 0])
         with pytest.raises(ValueError, match="distribution"):
             next(iter(env)).reveal(mb.Decision(0, 0.5))
+        with pytest.raises(ValueError, match="distribution"):
+            next(iter(env)).reveal(mb.Decision(0, 0.5, np.array([np.nan, 1.0, 0.0])))
+
+    def test_the_adversary_settles_once_and_breaks_ties_at_random(self) -> None:
+        rounds = list(mb.AdaptiveAdversary(3, 2, 300, seed=0))
+        tie = mb.Decision(0, 1 / 3, np.full(3, 1 / 3))
+        charged = [r.reveal(tie) for r in rounds]
+        assert 0.2 < np.mean(charged) < 0.47
+        other = mb.Decision(1, 1.0, np.array([0.0, 1.0, 0.0]))
+        assert [r.reveal(other) for r in rounds] == [float(r.losses[1]) for r in rounds if r.losses is not None]
 
     def test_the_adversary_beats_the_deterministic_and_not_the_uniform(self) -> None:
         env = mb.AdaptiveAdversary(3, 2, 600, seed=0)
@@ -255,6 +299,8 @@ class TestLogged:
         log = mb.Logged(x[:, None], action, loss, np.where(action == 0, p0, 1 - p0), n_actions=2, seed=1)
         answers = [r.reveal(mb.Decision(0, 1.0)) for r in log]
         kept = np.array([a for a in answers if a is not None])
+        expected = (p0 * np.where(p0 > 0, 0.1 / p0, 0)).sum()  # each agreeing round is kept with probability 0.1/p
+        assert abs(len(kept) - expected) < 5 * np.sqrt(expected)
         truth = loss.mean()
         assert abs(kept.mean() - truth) < 5 * kept.std() / np.sqrt(len(kept))
         without_coin = loss[action == 0].mean()
@@ -281,6 +327,8 @@ class TestLogged:
             ({"losses": [np.nan, 0.5]}, "got nan in round 0"),
             ({"probabilities": [0.5, 0.0]}, "got 0.0 in round 1"),
             ({"contexts": [[1.0], [np.inf]]}, "got inf in round 1"),
+            ({"contexts": [1.0, 2.0]}, "contexts must be n x d"),
+            ({"losses": [0.5j, 0.5]}, "losses must be numbers"),
         ],
     )
     def test_bad_logs_are_refused(self, change: dict[str, object], message: str) -> None:
@@ -289,6 +337,24 @@ class TestLogged:
         with pytest.raises(ValueError, match=message):
             mb.Logged(**{**good, **change}, n_actions=2)  # type: ignore[arg-type]
 
+    def test_the_log_is_a_copy(self) -> None:
+        losses = np.array([0.5, 0.5])
+        log = mb.Logged(np.eye(2), [0, 1], losses, [0.5, 0.5], n_actions=2)
+        losses[:] = 7.0
+        assert log.losses.tolist() == [0.5, 0.5]
+
+
+def test_environments_remember_the_seed_they_chose() -> None:
+    first = mb.LinearRealizable(3, 2, 10)
+    again = mb.LinearRealizable(3, 2, 10, seed=first.seed)
+    assert np.array_equal(first.losses, again.losses)
+
+
+def test_an_action_that_does_not_exist_has_no_loss() -> None:
+    for action in (-1, 3):
+        with pytest.raises(ValueError, match=f"action must be a whole number from 0 to 2, got {action}"):
+            next(iter(mb.LinearRealizable(3, 2, 1, seed=0))).reveal(mb.Decision(action, 0.5))
+
 
 class TestOblivious:
     def test_arrays_are_frozen_and_checked(self) -> None:
@@ -296,8 +362,12 @@ class TestOblivious:
         with pytest.raises(ValueError, match="read-only"):
             env.losses[0, 0] = 1.0
         for contexts, losses, message in (
-            (np.zeros((3, 2)), np.zeros((2, 2)), "shapes"),
-            (np.zeros((3, 2)), np.zeros((3, 1)), "shapes"),
+            (np.zeros((3, 2)), np.zeros((2, 2)), "contexts must be 2 x d"),
+            (np.zeros((3, 2)), np.zeros((3, 1)), "losses must be rounds x actions"),
+            (np.zeros((3, 0)), np.zeros((3, 2)), "contexts"),
+            (np.zeros((3, 3, 2)), np.zeros((3, 2)), "3 x 2 x d"),
+            (np.zeros(3), np.zeros((3, 2)), "contexts"),
+            (np.zeros((3, 2), complex), np.zeros((3, 2)), "numbers"),
             (np.full((3, 2), np.nan), np.zeros((3, 2)), "finite"),
             (np.zeros((3, 2)), np.full((3, 2), 1.5), r"\[0, 1\], got 1.5"),
         ):

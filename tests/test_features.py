@@ -65,6 +65,55 @@ def test_fourier_approximates_the_gaussian_kernel_of_the_median_distance() -> No
     assert np.abs(z @ z.T - wrong).max() > 0.1
 
 
+def test_fourier_width_scales_the_kernel_and_every_first_row_counts() -> None:
+    rows = np.random.default_rng(0).standard_normal((30, 3))
+    one, two = (started(mb.Fourier(5, n_first=30, width=w), rows).arrays()["omega"] for w in (1.0, 2.0))
+    assert np.allclose(one, 2 * two)
+    together = mb.Fourier(5, n_first=30).start(3, np.random.default_rng(0))
+    together.observe(rows[:20])
+    together.observe(rows[20:])
+    assert np.array_equal(together.arrays()["omega"], one)
+
+
+def test_fourier_is_accurate_to_eleven_digits_and_bounded_for_ever() -> None:
+    features = started(mb.Fourier(400, n_first=2), np.array([[0.0], [1.0]]))
+    state = features.arrays()
+    near = np.linspace(-3, 3, 50)[:, None]
+    exact = naive.fourier(near, state["omega"], state["phase"])
+    assert np.abs(features.transform(near) - exact).max() < 3e-12
+    for far in (1e16, 1e20, 1e50, 1e100):
+        assert np.abs(features.transform(np.array([[far]]))).max() <= np.sqrt(2 / 400) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("batch", [1, 3, 5])
+def test_freezing_stops_at_its_row_inside_a_batch(batch: int) -> None:
+    rows = np.random.default_rng(0).standard_normal((15, 2))
+    frozen = mb.Standardise(freeze_after=4).start(2, np.random.default_rng(0))
+    for start in range(0, 15, batch):
+        frozen.observe(rows[start : start + batch])
+    assert np.allclose(frozen.transform(rows), naive.standardise(rows[:4], rows, 5.0))
+
+
+@pytest.mark.parametrize("recipe", [mb.Standardise(), mb.Fourier(5), mb.Identity(), mb.Bias()], ids=repr)
+def test_a_wrong_width_is_refused(recipe: mb.FeatureMap) -> None:
+    features = recipe.start(2, np.random.default_rng(0))
+    for bad in (np.ones((1, 1)), np.ones((1, 3)), np.ones((1, 2_000_000)), np.ones(2)):
+        with pytest.raises(ValueError, match="must be n x 2, got shape"):
+            features.transform(bad)
+        with pytest.raises(ValueError, match="must be n x 2, got shape"):
+            features.observe(bad)
+
+
+def test_a_map_that_returns_another_width_than_it_says_is_refused() -> None:
+    class Growing(mb.Identity):
+        def _transform(self, rows: Array) -> Array:
+            return np.concatenate([rows, rows], 1)
+
+    agent = mb.LinUCB(2, features=Growing(), seed=0)
+    with pytest.raises(ValueError, match="Growing must be n x 1"):
+        agent.learn([1.0], mb.Decision(0, 0.5), 0.5)
+
+
 def test_fourier_of_identical_contexts_is_finite() -> None:
     rows = np.ones((30, 3))
     assert np.isfinite(started(mb.Fourier(10), rows).transform(rows)).all()
@@ -114,6 +163,19 @@ class TestScores:
         assert np.allclose(linear.gradient(row, 1), linear.gradient(X[0], 1))
         assert np.allclose(shared.gradient(sparse.csr_array(X), 1), shared.gradient(X, 1))
 
+    def test_wrong_shapes_are_refused(self) -> None:
+        linear, shared = mb.Linear(3, 4), mb.SharedLinear(3, 4)
+        with pytest.raises(ValueError, match="4 features, got shape"):
+            linear.values(np.ones(linear.dimension), np.ones(5))
+        with pytest.raises(ValueError, match="one row of 4"):
+            linear.gradient(np.ones((2, 4)), 0)
+        with pytest.raises(ValueError, match="3 x 4"):
+            shared.values(np.ones(4), np.ones((2, 4)))
+
+    def test_projection_of_enormous_parameters(self) -> None:
+        inside = mb.Linear(3, 2, radius=2.0).project(np.full(4, 1e200))
+        assert np.allclose(inside, 1.0)
+
     def test_batches_of_contexts(self) -> None:
         rng = np.random.default_rng(0)
         linear, shared = mb.Linear(3, 4), mb.SharedLinear(3, 4)
@@ -125,6 +187,8 @@ class TestScores:
     def test_finite_class_refuses_what_breaks_its_promises(self) -> None:
         with pytest.raises(ValueError, match=r"bound=1\.0, got 2"):
             mb.Finite([lambda x: [2.0, -2.0]], 2, 1.0).values(np.ones(1))
+        with pytest.raises(ValueError, match="bound"):
+            mb.Finite([lambda x: [1.05, -1.05]], 2, 1.0).values(np.ones(1))
         with pytest.raises(ValueError, match="bound"):
             mb.Finite([lambda x: [np.nan, 0.0]], 2, 1.0).values(np.ones(1))
         with pytest.raises(ValueError, match="3 scores"):

@@ -79,8 +79,118 @@ class TestLinTS:
         assert law is not None
         assert np.allclose(law * 10, np.round(law * 10))
 
+    def test_scale_widens_the_posterior(self) -> None:
+        """Vector and K x d contexts: with a tiny scale the law is greedy, with a huge one nearly uniform."""
+        for context in (np.array([1.0]), np.eye(2)):
+            laws = []
+            for scale in (1e-3, 1e3):
+                agent = mb.LinTS(2, scale=scale, features=mb.Bias(), n_particles=2000, seed=0)
+                for action, reward in ((0, 1.0), (1, 0.0)) * 5:
+                    agent.learn(context, mb.Decision(action, 0.5), reward=reward)
+                law = agent.act(context).distribution
+                assert law is not None
+                laws.append(law[0])
+            assert laws[0] > 0.999
+            assert abs(laws[1] - 0.5) < 0.06
+
+    def test_particles_have_the_posteriors_covariance(self) -> None:
+        """Two actions at x and 0: P(first) = N(mean/σ) by the shared posterior; 20,000 particles, five errors."""
+        agent = mb.LinTS(2, scale=0.7, features=mb.Identity(), n_particles=20_000, seed=0)
+        rng = np.random.default_rng(0)
+        for _ in range(30):
+            agent.learn(rng.standard_normal((2, 3)) * [1.0, 2.0, 0.3], mb.Decision(int(rng.integers(2)), 0.5), 0.5)
+        x = np.array([0.4, -0.3, 1.0])
+        law = agent.act(np.stack([x, np.zeros(3)])).distribution
+        assert law is not None
+        mean, variance = agent._ridge.theta[0] @ x, x @ agent._ridge.covariance(0) @ x
+        exact = stats.norm.cdf(mean / (0.7 * np.sqrt(variance)))
+        assert abs(law[0] - exact) < 5 * np.sqrt(0.25 / 20_000)
+
+    @pytest.mark.parametrize(("ratio", "error"), [(4.0, 1e-9), (20.0, 1e-9), (100.0, 2e-3)])
+    def test_uneven_deviations_stay_accurate(self, ratio: float, error: float) -> None:
+        for gap in np.linspace(-3, 3, 25):
+            law = largest_of_normals(np.array([gap, 0.0]), np.array([1.0, 1 / ratio]), np.ones(2, bool))
+            assert abs(law[0] - stats.norm.cdf(gap / math.hypot(1.0, 1 / ratio))) < error
+
 
 class TestInputs:
+    @pytest.mark.parametrize(
+        "context",
+        [
+            [1j, 2.0],
+            ["1", "2"],
+            np.array(["2020-01-01", "2020-01-02"], "datetime64[D]"),
+            np.ma.masked_array([1.0, 2.0], [True, False]),
+            [10**400, 1],
+            [None, 1.0],
+            [[1.0], [1.0, 2.0]],
+        ],
+        ids=str,
+    )
+    def test_what_is_no_number_is_no_context(self, context: object) -> None:
+        agent = mb.LinUCB(2, seed=0)
+        with pytest.raises(ValueError, match="context"):
+            agent.act(context)  # type: ignore[arg-type]
+
+    def test_huge_whole_numbers_are_refused_everywhere(self) -> None:
+        agent = mb.LinUCB(2, seed=0)
+        with pytest.raises(ValueError, match="loss"):
+            agent.learn([1.0], mb.Decision(0, 0.5), loss=10**400)
+        with pytest.raises(ValueError, match="probability"):
+            agent.learn([1.0], mb.Decision(0, 10**400), loss=0.5)
+        with pytest.raises(ValueError, match="probability"):
+            agent.learn([1.0], mb.Decision(0, True), loss=0.5)
+        with pytest.raises(ValueError, match="alpha"):
+            mb.LinUCB(2, alpha=10**400)
+
+    def test_batches_that_are_no_batches_are_refused(self) -> None:
+        agent, good = mb.LinUCB(2, seed=0), mb.Decision(0, 0.5)
+        for name, arguments in (("losses", ([good], 0.5)), ("decisions", (None, [0.5])), ("decisions", (good, [0.5]))):
+            with pytest.raises(ValueError, match=f"{name} must be a sequence"):
+                agent.learn_many([[1.0]], *arguments)
+        with pytest.raises(ValueError, match="action"):
+            agent.learn_many([[1.0]], [mb.Decision(7, 0.5)], [0.5])
+        with pytest.raises(ValueError, match="available"):
+            agent.act_many([[1.0]], available=True)
+        with pytest.raises(ValueError, match="available"):
+            agent.act([1.0], available=[[True], [True, False]])
+        assert agent.act_many(np.empty((0, 3))) == []
+
+    def test_masks_may_be_columns_of_a_table(self) -> None:
+        table = np.array([[True, False], [False, True], [True, True]])
+        for learner in (mb.LinUCB, mb.LinTS, mb.EpsilonGreedy, mb.Uniform):
+            agent = learner(3, seed=0)
+            agent.learn([1.0, 2.0], mb.Decision(0, 0.5), 0.5)
+            assert agent.act([1.0, 2.0], available=table[:, 0]).action in (0, 2)
+
+    def test_sparse_contexts_of_every_kind(self) -> None:
+        from scipy import sparse
+
+        agent = mb.LinUCB(2, seed=0)
+        row = np.array([1.0, 0.0, 2.0])
+        kinds = [
+            sparse.csr_array(row[None]),
+            sparse.csr_matrix(row[None]),
+            sparse.coo_array(row[None]),
+            sparse.coo_array(row),
+        ]
+        for context in kinds:
+            agent.learn(context, agent.act(context), 0.5)
+        assert agent.state()["features.count"][0] == 4
+
+    def test_a_model_that_is_no_longer_finite_says_so(self) -> None:
+        agent = mb.LinUCB(2, seed=0)
+        agent.learn([1.0], mb.Decision(0, 0.5), 0.5)
+        agent._ridge.theta[0, 0] = np.nan
+        with pytest.raises(FloatingPointError, match="finite"):
+            agent.act([1.0])
+
+    def test_values_beyond_the_largest_are_refused_and_below_it_learnt(self) -> None:
+        agent = mb.LinUCB(2, seed=0)
+        agent.learn([9e99], mb.Decision(0, 0.5), 0.5)
+        with pytest.raises(ValueError, match="within ±1e100"):
+            agent.act([2e100])
+
     def test_anything_array_like_is_a_context(self) -> None:
         agent = mb.LinUCB(2, seed=0)
         for context in (
@@ -136,8 +246,10 @@ class TestInputs:
 
     def test_running_out_of_memory_leaves_the_learner_fresh(self) -> None:
         agent = mb.LinUCB(2, features=mb.Identity(), seed=0)
+        state = agent._rng.bit_generator.state
         with pytest.raises(MemoryError):
             agent.learn(np.zeros(3_000_000), mb.Decision(0, 0.5), 0.5)
+        assert agent._rng.bit_generator.state == state
         agent.learn([1.0], mb.Decision(0, 0.5), 0.5)
 
 

@@ -37,6 +37,10 @@ def test_sample_inverts_the_distribution() -> None:
     assert np.allclose(share, p, atol=1.1e-3)
 
 
+def test_sample_does_not_need_a_normalised_distribution() -> None:
+    assert [sample(np.array([2.0, 6.0]), draw) for draw in (0.2, 0.3, 0.9)] == [0, 1, 1]
+
+
 def test_limits_of_sharpening() -> None:
     v = Hinge(1.0)([0.5, 0.25, -0.75])
     assert np.allclose(sharpened(v, 1.0), proportional(v))
@@ -81,6 +85,18 @@ def test_explore_gives_every_available_action_its_floor() -> None:
         (lambda: explore([0.5, 0.5], np.nan), "mu"),
         (lambda: greedy([1.0, 2.0], [False, False]), "available"),
         (lambda: greedy(np.zeros((3, 2)), np.ones((2, 2), bool)), "available"),
+        (lambda: greedy(np.zeros((2, 2)), np.ones(4, bool)), "available"),
+        (lambda: greedy(np.zeros(2), np.ones(3, bool)), "available"),
+        (lambda: uniform(3, [0, 1, 2]), "available"),
+        (lambda: greedy([1.0, np.nan], [True, False]), "scores"),
+        (lambda: sharpened([1.0, -1.0], 1.0, [True, False]), "values"),
+        (lambda: explore([0.5, 0.5], 0.505), "mu"),
+        (lambda: explore([0.5, 0.5], 0.1, [True, False]), "distribution"),
+        (lambda: explore([1.5, -0.5], 0.1), "distribution"),
+        (lambda: explore([0.5, 0.4], 0.1), "distribution"),
+        (lambda: sample(np.ones(2), 1.0), "draw"),
+        (lambda: sample(np.ones(2), -0.1), "draw"),
+        (lambda: sample(np.ones(2), np.nan), "draw"),
         (lambda: sample(np.zeros(3), 0.5), "distribution"),
     ],
 )

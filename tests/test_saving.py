@@ -63,6 +63,36 @@ def test_any_numpy_generator_survives(bits: str, tmp_path: Path) -> None:
     assert [agent.act([1.0]).action for _ in range(20)] == [again.act([1.0]).action for _ in range(20)]
 
 
+def test_a_failed_save_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full_disk(*args: object, **kwargs: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(np, "savez", full_disk)
+    with pytest.raises(OSError, match="no space"):
+        mb.Uniform(2).save(tmp_path / "agent.npz")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_learner_given_a_generator_forgets_it_when_loaded(tmp_path: Path) -> None:
+    mb.Uniform(2, seed=np.random.default_rng(0)).save(tmp_path / "agent.npz")
+    assert mb.load(tmp_path / "agent.npz").seed is None
+    mb.Uniform(2, seed=5).save(tmp_path / "agent.npz")
+    assert mb.load(tmp_path / "agent.npz").seed == 5
+
+
+def test_a_subclass_of_the_same_name_is_not_mistaken_for_the_class(saved: Path) -> None:
+    other = type("LinUCB", (mb.LinUCB,), {})
+    assert type(mb.load(saved)) is mb.LinUCB
+    assert other.__name__ == "LinUCB"
+
+
+def test_a_class_defined_again_is_meant_as_defined_last(tmp_path: Path) -> None:
+    for _ in range(2):
+        latest = type("Mine", (mb.Uniform,), {"__module__": "notebook"})
+    latest(2).save(tmp_path / "agent.npz")
+    assert type(mb.load(tmp_path / "agent.npz")) is latest
+
+
 def test_a_remembered_seed_repeats_the_run() -> None:
     first = mb.Uniform(1000)
     again = mb.Uniform(1000, seed=first.seed)

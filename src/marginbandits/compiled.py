@@ -24,6 +24,8 @@ from typing import TypeVar, cast
 
 import numba
 
+__all__ = ["forget_stale_kernels", "kernel"]
+
 F = TypeVar("F", bound=Callable[..., object])
 
 _FAST_MATH = {"reassoc", "contract"}

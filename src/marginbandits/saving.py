@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from marginbandits.validation import Parametrised
 
-__all__ = ["describe", "read", "rebuild", "restore_arrays", "restore_generator", "write"]
+__all__ = ["describe", "read", "read_arrays", "rebuild", "restore_arrays", "restore_generator", "write"]
 
 FORMAT = 1
 _HEADER = "header"
@@ -42,15 +42,20 @@ def write(path: str | os.PathLike[str], header: Mapping[str, object], arrays: Ar
         partial.unlink(missing_ok=True)
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """The header and the arrays of a file written by `write`."""
+def read_arrays(path: str | os.PathLike[str]) -> dict[str, npt.NDArray[Any]]:
+    """Every array of an `.npz` file; one that is damaged, or holds pickled objects, is refused."""
     try:
         with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+            return {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise
     except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is not a readable marginbandits file: {error}") from error
+        raise ValueError(f"{path} is no readable .npz of plain arrays: {error}") from error
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """The header and the arrays of a file written by `write`."""
+    arrays = read_arrays(path)
     try:
         header = json.loads(arrays.pop(_HEADER).tobytes().decode())
         version = header["format"]

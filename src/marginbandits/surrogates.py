@@ -26,7 +26,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from marginbandits.types import Array
-from marginbandits.validation import Parametrised, Real, validated
+from marginbandits.validation import ActionCount, Parametrised, Real, validated
 
 __all__ = [
     "Hinge",
@@ -44,12 +44,14 @@ __all__ = [
 Margin = Annotated[float, Real(above=0)]
 
 
-class Hinge(Parametrised):
-    """ψ(s) = max(1 + s/γ, 0): convex, so its minimisers can be found and its posteriors sampled."""
-
+class _WithMargin(Parametrised):
     @validated
     def __init__(self, margin: Margin) -> None:
         self.margin = margin
+
+
+class Hinge(_WithMargin):
+    """ψ(s) = max(1 + s/γ, 0): convex, so its minimisers can be found and its posteriors sampled."""
 
     def __call__(self, scores: npt.ArrayLike) -> Array:
         """Values ψ(s), elementwise."""
@@ -61,12 +63,8 @@ class Hinge(Parametrised):
         return _slope(s, s > -self.margin, self.margin)
 
 
-class Ramp(Parametrised):
+class Ramp(_WithMargin):
     """φ(s) = min(ψ(s), 1): bounded, so one bad action costs at most its loss; not convex."""
-
-    @validated
-    def __init__(self, margin: Margin) -> None:
-        self.margin = margin
 
     def __call__(self, scores: npt.ArrayLike) -> Array:
         """Values φ(s), elementwise."""
@@ -78,15 +76,11 @@ class Ramp(Parametrised):
         return _slope(s, (s > -self.margin) & (s < 0.0), self.margin)
 
 
-class RelativeMargin(Parametrised):
+class RelativeMargin(_WithMargin):
     """θ(s)_a = max(1 + (s_a - max s)/γ, 0): the usual multiclass margin; needs no sum-to-zero scores.
 
     It is 2/γ-Lipschitz in the largest coordinate change (ramp and hinge: 1/γ), and not convex.
     """
-
-    @validated
-    def __init__(self, margin: Margin) -> None:
-        self.margin = margin
 
     def __call__(self, scores: npt.ArrayLike) -> Array:
         """Values θ(s) over the last axis."""
@@ -118,8 +112,9 @@ class SmoothedHinge(Parametrised):
 
     def __call__(self, scores: npt.ArrayLike) -> Array:
         """Values, elementwise."""
-        v, ratio, sigma = self._standardised(scores)
-        return np.asarray(v * ndtr(ratio) + sigma * _normal_density(ratio))[()]
+        _, ratio, sigma = self._standardised(scores)
+        ratio = np.maximum(ratio, -50.0)  # 0 to double precision, and defined at -inf
+        return np.asarray(sigma * (ratio * ndtr(ratio) + _normal_density(ratio)))[()]
 
     def slope(self, scores: npt.ArrayLike) -> Array:
         """First derivative, elementwise."""
@@ -146,7 +141,7 @@ def cost_sensitive_hinge(scores: npt.ArrayLike, label: npt.ArrayLike, margin: fl
     """CC-hinge Σ_{y ≠ label} ψ(f_y) of the centred scores: <ℓ, ψ> for the 0/1 loss of multiclass prediction."""
     s = centred(scores)
     values = Hinge(margin)(s)
-    own = np.take_along_axis(values, np.asarray(label, int)[..., None], -1)[..., 0]
+    own = np.take_along_axis(values, _index(label, s), -1)[..., 0]
     return np.asarray(values.sum(-1) - own)[()]
 
 
@@ -157,23 +152,26 @@ def multiclass_hinge(scores: npt.ArrayLike, label: npt.ArrayLike, margin: float)
     and CC >= 1 at every margin. For K = 2 the two agree: CC^γ = MC^{2γ}.
     """
     s = np.array(scores, float)
-    index = np.asarray(label, int)[..., None]
+    index = _index(label, s)
     own = np.take_along_axis(s, index, -1)[..., 0]
     np.put_along_axis(s, index, -np.inf, -1)
     return Hinge(margin)(s.max(-1) - own)
 
 
-def multiclass_margin(n_actions: int, margin: float) -> float:
+@validated
+def multiclass_margin(n_actions: ActionCount, margin: Margin) -> float:
     """Kγ: the multiclass margin that zero cost-sensitive hinge loss at margin γ implies."""
     return n_actions * margin
 
 
-def margin_loss(scores: npt.ArrayLike, losses: npt.ArrayLike, margin: float) -> Array:
+@validated
+def margin_loss(scores: npt.ArrayLike, losses: npt.ArrayLike, margin: Margin) -> Array:
     """Σ_a ℓ(a) 1{s_a >= -γ}: the benchmark of the paper's margin bounds."""
     return np.asarray((np.asarray(losses, float) * (np.asarray(scores, float) >= -margin)).sum(-1))[()]
 
 
-def realizable_scores(losses: npt.ArrayLike, margin: float) -> Array:
+@validated
+def realizable_scores(losses: npt.ArrayLike, margin: Margin) -> Array:
     """Scores under which hinge play is optimal: Kγ/n - γ on the n actions of least loss, -γ elsewhere.
 
     Then <ℓ, ψ(s)> = K min ℓ. Ties share the mass, which keeps the sum at zero; |s| reaches (K - 1)γ at most.
@@ -186,13 +184,20 @@ def realizable_scores(losses: npt.ArrayLike, margin: float) -> Array:
     return np.asarray(margin * (best * (losses.shape[-1] / best.sum(-1, keepdims=True)) - 1.0))
 
 
+def _index(label: npt.ArrayLike, scores: Array) -> npt.NDArray[np.int64]:
+    index = np.asarray(label)
+    if index.dtype.kind not in "iu" or ((index < 0) | (index >= scores.shape[-1])).any():
+        raise ValueError(f"label must be whole numbers from 0 to {scores.shape[-1] - 1}, got {label!r}")
+    return index[..., None]
+
+
 def _gap(scores: npt.ArrayLike) -> Array:
     s = np.asarray(scores, float)
     return np.asarray(s - s.max(-1, keepdims=True))
 
 
 def _slope(scores: Array, rising: npt.NDArray[np.bool_], margin: float) -> Array:
-    return np.where(np.isnan(scores), np.nan, rising / margin)
+    return np.asarray(np.where(np.isnan(scores), np.nan, rising / margin))[()]
 
 
 def _normal_density(x: Array) -> Array:

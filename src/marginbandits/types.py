@@ -14,6 +14,18 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+__all__ = [
+    "Array",
+    "Decision",
+    "Environment",
+    "Interaction",
+    "Mask",
+    "ParametricScores",
+    "Round",
+    "Scores",
+    "Surrogate",
+]
+
 Array: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 

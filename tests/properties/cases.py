@@ -11,7 +11,7 @@ from marginbandits.surrogates import centred
 from marginbandits.types import Array
 
 ROWS = 100
-EXAMPLES = 150
+EXAMPLES = 300
 COUNTED: list[int] = []
 """Random cases of every property declared so far, so that a test can state the total."""
 

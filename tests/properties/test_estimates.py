@@ -1,6 +1,8 @@
 """Digest A5-A6, C3, C4: moments of the loss estimates, with their exact constants, and the claims that are false."""
 
 import math
+from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -131,8 +133,9 @@ def test_own_propensity_weights_break_the_lemma() -> None:
     bound = K**2 * (1 + 2.0) ** 2
     by_own = float(((weights @ values**2) * (weights @ (1 / own))).sum())
     P = weights @ own
-    assert by_own > 100 * bound
-    assert second_moment(loss_estimates(P, np.ones(K)), P, values, weights) <= bound
+    assert by_own == pytest.approx(13505, abs=1)
+    assert bound == 81
+    assert second_moment(loss_estimates(P, np.ones(K)), P, values, weights) == pytest.approx(18, abs=0.1)
 
 
 # C3
@@ -151,6 +154,39 @@ def test_truncated_geometric_moments(p: Problem) -> None:
     assert second == pytest.approx(mass @ k**2, rel=1e-6)
     assert at_most(second, 2 / q**2)
     assert at_most(mean, 1 / q)
+
+
+@pytest.mark.parametrize("q", [1e-300, 1e-17, 1e-10, 1e-8, 1e-3, 0.5, 1.0])
+def test_geometric_moments_lose_no_digits(q: float) -> None:
+    """Against exact rational arithmetic."""
+    r, cap = 1 - Fraction(q), 30
+    mean = sum(r**k for k in range(cap))
+    second = sum((2 * k + 1) * r**k for k in range(cap))
+    assert geometric_moments(q, cap) == pytest.approx((float(mean), float(second)), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: mixed(3, 1, 0.5, 0.5, share=2.0), "share"),
+        (lambda: loss_side(3, -1, 0.5, 0.5), "action"),
+        (lambda: loss_side(3, 3, 0.5, 0.5), "action"),
+        (lambda: loss_side(3, True, 0.5, 0.5), "action"),
+        (lambda: reward_side(3, 1, 5.0, 0.5), "loss"),
+        (lambda: loss_side(3, 1, 0.5, 7.0), "probability"),
+        (lambda: loss_side(3, 1, 0.5, 0.0), "probability"),
+        (lambda: loss_side(1, 0, 0.5, 0.5), "n_actions"),
+        (lambda: thresholded([0.5, 0.5], 2, 0.5), "action"),
+        (lambda: geometric_weight(lambda: 0, 0, -3), "cap"),
+        (lambda: geometric_moments(0.5, 0), "cap"),
+        (lambda: geometric_moments(1.5, 3), "probability"),
+        (lambda: rao_blackwell_weight([]), "probabilities"),
+        (lambda: rao_blackwell_weight([0.5, 2.0]), "probabilities"),
+    ],
+)
+def test_bad_values_are_refused_by_name(call: Callable[[], object], name: str) -> None:
+    with pytest.raises(ValueError, match=name):
+        call()
 
 
 def test_geometric_weight_has_that_law() -> None:
@@ -177,7 +213,7 @@ def test_corrected_resampling_bias_and_calls(p: Problem) -> None:
         largest = p.K * max(1.0, (1 + np.abs(scores).max() / p.margin) / 2)
         bias = ((weights @ values) * (1 - q) ** cap).sum()
         assert at_most(bias, p.K * largest / (math.e * cap * (1 - p.K * mu)))
-        mean, _ = geometric_moments(np.maximum(q, 1e-300), cap)
+        mean, _ = geometric_moments(q, cap)
         assert at_most((q * mean).sum(), float(p.K))
 
 
@@ -229,7 +265,12 @@ def test_mixture_play_is_exactly_unbiased(p: Problem) -> None:
     for losses in p.losses[:CHECKED]:
         particles = proportional(Hinge(p.margin)(p.scores[:N]))
         P = explore(particles, 0.5 / p.K).mean(0)
-        assert np.allclose(P @ loss_estimates(P, losses), losses)
+        estimates = loss_estimates(P, losses)
+        assert np.allclose(P @ estimates, losses)
+        # The variance lemma holds exactly for the particles' own law.
+        values, ratio = Hinge(p.margin)(p.scores[:N]), 1 + np.abs(p.scores[:N]).max() / p.margin
+        moment = second_moment(estimates, P, values, np.full(N, 1 / N))
+        assert at_most(moment, 2 * p.K**2 * ratio * max(1.0, ratio / 2))  # smoothing by 1/(2K) costs at most a factor 2
 
 
 # C4
@@ -253,6 +294,7 @@ def test_two_sided_estimates(p: Problem) -> None:
             for estimate in (loss, reward, both, split):
                 assert (estimate >= 0).all()
             c = r.sum() - 1
+            assert -1 - 1e-12 <= c <= p.K - 1 + 1e-12
             assert np.allclose(P @ reward, losses + c)
             assert np.allclose(P @ both, losses + (1 - share) * c)
             assert np.allclose(P @ split, losses + (r * (P > 0.5)).sum())

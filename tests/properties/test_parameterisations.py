@@ -61,10 +61,25 @@ def test_free_rows_have_larger_constants(p: Problem) -> None:
     W = p.rng.standard_normal((ROWS, p.K - 1, d))
     W *= radius / np.linalg.norm(W, axis=(1, 2), keepdims=True)
     free = np.einsum("nad,nd->na", W, X)
+    moved = np.abs(free.sum(1)) / np.linalg.norm(W, axis=(1, 2))
+    assert at_most(moved, math.sqrt(p.K - 1))  # L of the last row
     assert at_most(np.abs(free.sum(1)), radius * math.sqrt(p.K - 1))
     together = np.repeat(X[:1], p.K - 1, 0)
     assert (radius * together / math.sqrt(p.K - 1) @ X[0]).sum() == pytest.approx(radius * math.sqrt(p.K - 1))
     assert (together @ X[0]).sum() == pytest.approx(p.K - 1)
+
+
+@holds_for(problems())
+def test_centring_free_weights_gives_the_same_constants_and_flat_directions(p: Problem) -> None:
+    """K rows, then centred: the same L and B, but d_x directions that move nothing."""
+    d = int(p.rng.integers(1, 6))
+    X = unit(p.rng.standard_normal((ROWS, d)))
+    W = unit(p.rng.standard_normal((ROWS, p.K * d))).reshape(ROWS, p.K, d)
+    s = np.einsum("nad,nd->na", W, X)
+    s -= s.mean(1, keepdims=True)
+    assert at_most(np.abs(s), math.sqrt(1 - 1 / p.K))
+    flat = np.repeat(p.rng.standard_normal((1, d)), p.K, 0) @ X[0]
+    assert np.allclose(flat - flat.mean(), 0)
 
 
 @holds_for(problems(), rows=1)

@@ -69,6 +69,10 @@ def test_calibration_is_false_for_signed_losses() -> None:
     hinge = Hinge(0.5)(s)
     assert proportional(hinge) @ signed > hinge @ signed / 3
 
+    mild = np.array([-0.6, 0.4, 0.2])  # φ of this sums to 2.4 > 1, so normalising shrinks a negative loss's share
+    ramp = Ramp(1.0)(mild)
+    assert proportional(ramp) @ np.array([0.0, -1.0, 0.0]) > ramp @ np.array([0.0, -1.0, 0.0])
+
 
 def test_calibration_is_false_for_uncentred_scores() -> None:
     assert Hinge(1.0)([-5.0, -5.0]).sum() == 0.0  # nothing to normalise by
@@ -108,6 +112,36 @@ def test_relative_margin_attains_two_over_gamma() -> None:
     assert np.abs(f(s + step) - f(s)).max() / 0.1 == pytest.approx(2 / 2.0)
     for one_sided in (Hinge(2.0), Ramp(2.0)):
         assert np.abs(one_sided(s + step) - one_sided(s)).max() / 0.1 == pytest.approx(1 / 2.0)
+
+
+def test_relative_margin_slope_at_the_top_is_that_of_the_flat_side() -> None:
+    assert RelativeMargin(0.5).slope([1.0, 0.75, 0.5]).tolist() == [0.0, 2.0, 0.0]
+
+
+def test_margin_loss_counts_the_border() -> None:
+    assert margin_loss([-1.0, 1.0, 0.0], [0.5, 0.25, 0.0], 1.0) == 0.75
+
+
+def test_cost_sensitive_hinge_centres_raw_scores() -> None:
+    assert cost_sensitive_hinge([5.0, 4.0, 3.0], 0, 1.0) == cost_sensitive_hinge([1.0, 0.0, -1.0], 0, 1.0) == 1.0
+
+
+@pytest.mark.parametrize("label", [-1, 3, 1.7])
+def test_labels_must_exist(label: float) -> None:
+    for loss in (cost_sensitive_hinge, multiclass_hinge):
+        with pytest.raises(ValueError, match="label"):
+            loss([0.0, 0.0, 0.0], label, 1.0)
+
+
+@pytest.mark.parametrize("margin", [0.0, -1.0, math.nan])
+def test_margins_must_be_positive(margin: float) -> None:
+    for call in (margin_loss, cost_sensitive_hinge, multiclass_hinge):
+        with pytest.raises(ValueError, match="margin"):
+            call([0.0, 0.0], 0 if call is not margin_loss else [0.0, 0.0], margin)
+    with pytest.raises(ValueError, match="margin"):
+        realizable_scores([0.0, 1.0], margin)
+    with pytest.raises(ValueError, match="margin"):
+        multiclass_margin(3, margin)
 
 
 # A4
@@ -232,6 +266,24 @@ def test_smoothed_hinge_is_the_gaussian_average_of_the_hinge(score: float, width
         else (0.0, 0.0)
     )
     assert SmoothedHinge(margin, width)(score) == pytest.approx(value, abs=1e-8 + error)
+
+
+def test_smoothed_hinge_of_linear_scores_has_that_gradient_and_hessian() -> None:
+    """∇ E ψ(<x, θ+Z>/·) = N(v/s) x/γ and ∇² = n(v/s)/s x xᵀ/γ², with s = u‖x‖/γ, by finite differences in θ."""
+    rng = np.random.default_rng(0)
+    x, theta, u, margin = rng.standard_normal(4), rng.standard_normal(4), 0.3, 0.5
+    f = SmoothedHinge(margin, u * float(np.linalg.norm(x)))
+    steps = 1e-4 * np.eye(4)
+    gradient = np.array([(f(x @ (theta + h)) - f(x @ (theta - h))) / 2e-4 for h in steps])
+    assert np.allclose(gradient, f.slope(x @ theta) * x, atol=1e-6)
+    hessian = np.array([(f.slope(x @ (theta + h)) - f.slope(x @ (theta - h))) / 2e-4 * x for h in steps])
+    assert np.allclose(hessian, f.curvature(x @ theta) * np.outer(x, x), atol=1e-5)
+    largest = np.linalg.eigvalsh(f.curvature(x @ theta) * np.outer(x, x)).max()
+    assert largest <= np.linalg.norm(x) / (u * margin * math.sqrt(2 * math.pi)) + 1e-12
+
+
+def test_smoothed_hinge_vanishes_at_minus_infinity() -> None:
+    assert SmoothedHinge(0.5, 0.1)(-np.inf) == 0.0
 
 
 def test_smoothing_the_parameters_is_smoothing_the_score() -> None:

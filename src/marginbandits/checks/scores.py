@@ -30,7 +30,8 @@ def _check_values(scores: Any, values: Any) -> None:
 
 
 def _check_parametric(scores: Any, x: Any, rng: np.random.Generator) -> None:
-    raw = 3 * scores.radius * rng.standard_normal((2, scores.dimension)) / np.sqrt(scores.dimension)
+    raw = scores.radius * rng.standard_normal((2, scores.dimension)) / np.sqrt(scores.dimension)
+    raw *= rng.choice([0.1, 3.0], (2, 1))
     inside = scores.project(raw)
     expect((np.linalg.norm(inside, axis=1) <= scores.radius * (1 + 1e-12)).all(), "a projection must lie within R")
     expect(np.allclose(scores.project(inside), inside, rtol=1e-12, atol=0), "projecting twice must change nothing")

@@ -11,9 +11,9 @@ from typing import Annotated
 
 import numpy as np
 
-from marginbandits.environments.base import Oblivious, zero_one_losses
+from marginbandits.environments.base import Oblivious, loss_of, zero_one_losses
 from marginbandits.types import Array, Decision
-from marginbandits.validation import ActionCount, Integer, Parametrised, Real, Seed, validated
+from marginbandits.validation import ActionCount, Integer, Parametrised, Real, Seed, remembered, validated
 
 __all__ = ["AdaptiveAdversary", "Drifting", "Switching"]
 
@@ -33,8 +33,8 @@ class Switching(Oblivious):
         n_switches: Annotated[int, Integer(0)] = 3,
         seed: Seed = None,
     ) -> None:
-        self.n_features, self.n_switches, self.seed = n_features, n_switches, seed
-        rng = np.random.default_rng(seed)
+        self.n_features, self.n_switches, self.seed = n_features, n_switches, remembered(seed)
+        rng = np.random.default_rng(self.seed)
         contexts = rng.standard_normal((n_rounds, n_features))
         weights = rng.standard_normal((n_switches + 1, n_actions, n_features))
         self.segments = np.arange(n_rounds) * (n_switches + 1) // n_rounds
@@ -55,8 +55,8 @@ class Drifting(Oblivious):
         turns: Annotated[float, Real(0)] = 0.5,
         seed: Seed = None,
     ) -> None:
-        self.n_features, self.turns, self.seed = n_features, turns, seed
-        rng = np.random.default_rng(seed)
+        self.n_features, self.turns, self.seed = n_features, turns, remembered(seed)
+        rng = np.random.default_rng(self.seed)
         contexts = rng.standard_normal((n_rounds, n_features))
         first, second = rng.standard_normal((2, n_actions, n_features))
         angle = (2.0 * math.pi * turns * np.arange(n_rounds) / n_rounds)[:, None]
@@ -73,9 +73,10 @@ class AdaptiveAdversary(Parametrised):
 
     @validated
     def __init__(self, n_actions: ActionCount, n_features: Count, n_rounds: Count, *, seed: Seed = None) -> None:
-        self.n_actions, self.n_features, self.n_rounds, self.seed = n_actions, n_features, n_rounds, seed
-        rng = np.random.default_rng(seed)
+        self.n_actions, self.n_features, self.n_rounds, self.seed = n_actions, n_features, n_rounds, remembered(seed)
+        rng = np.random.default_rng(self.seed)
         self.contexts: Array = rng.standard_normal((n_rounds, n_features))
+        self.contexts.flags.writeable = False
         self._ties: Array = rng.random((n_rounds, n_actions))
 
     def __len__(self) -> int:
@@ -96,10 +97,13 @@ class WatchingRound:
         self._ties = ties
 
     def reveal(self, decision: Decision) -> float:
-        """Settle the losses by the decision's distribution, then the loss of its action."""
+        """Settle the losses by the decision's distribution, once, then the loss of its action."""
         if decision.distribution is None:
             raise ValueError("decision must carry its distribution: the adversary looks at it")
-        favourite = decision.distribution == decision.distribution.max()
-        self.losses = np.zeros(len(favourite))
-        self.losses[np.where(favourite, self._ties, -1.0).argmax()] = 1.0
-        return float(self.losses[decision.action])
+        if self.losses is None:
+            law = np.asarray(decision.distribution, float)
+            if law.shape != self._ties.shape or not np.isfinite(law).all():
+                raise ValueError(f"distribution must be {len(self._ties)} numbers, got {decision.distribution!r}")
+            self.losses = np.zeros(len(law))
+            self.losses[np.where(law == law.max(), self._ties, -1.0).argmax()] = 1.0
+        return loss_of(decision, self.losses)

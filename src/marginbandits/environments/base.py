@@ -15,7 +15,7 @@ import numpy.typing as npt
 from marginbandits.types import Array, Decision
 from marginbandits.validation import Parametrised
 
-__all__ = ["FixedRound", "Oblivious", "flipped", "zero_one_losses"]
+__all__ = ["FixedRound", "Oblivious", "flipped", "loss_of", "zero_one_losses"]
 
 
 class FixedRound:
@@ -29,7 +29,7 @@ class FixedRound:
 
     def reveal(self, decision: Decision) -> float:
         """The loss of the decision's action, and of no other."""
-        return float(self.losses[decision.action])
+        return loss_of(decision, self.losses)
 
 
 class Oblivious(Parametrised):
@@ -40,10 +40,16 @@ class Oblivious(Parametrised):
 
     def _settle(self, contexts: Array, losses: Array) -> None:
         """Check and freeze the arrays; subclasses call this at the end of their constructor."""
-        if len(contexts) != len(losses) or losses.ndim != 2 or losses.shape[1] < 2 or not len(losses):
+        if contexts.dtype.kind not in "biuf" or losses.dtype.kind not in "biuf":
+            raise ValueError(f"contexts and losses must be numbers, got {contexts.dtype} and {losses.dtype}")
+        if losses.ndim != 2 or losses.shape[1] < 2 or not len(losses):
+            raise ValueError(f"losses must be rounds x actions, two actions or more, got shape {losses.shape}")
+        vectors = contexts.ndim == 2 and contexts.shape[1] > 0
+        matrices = contexts.ndim == 3 and contexts.shape[1] == losses.shape[1] and contexts.shape[2] > 0
+        if len(contexts) != len(losses) or not (vectors or matrices):
             raise ValueError(
-                f"contexts and losses must have a row for each round, losses a column for each of two or more "
-                f"actions; got shapes {contexts.shape} and {losses.shape}"
+                f"contexts must be {len(losses)} x d, or {len(losses)} x {losses.shape[1]} x d to go with losses of "
+                f"shape {losses.shape}, got shape {contexts.shape}"
             )
         if not np.isfinite(contexts).all():
             raise ValueError(f"contexts must be finite, got {contexts[~np.isfinite(contexts)][0]}")
@@ -55,8 +61,8 @@ class Oblivious(Parametrised):
         self.contexts.flags.writeable = False
         self.losses.flags.writeable = False
 
-    @classmethod
-    def of(cls, contexts: Array, losses: Array) -> "Oblivious":
+    @staticmethod
+    def of(contexts: npt.ArrayLike, losses: npt.ArrayLike) -> "Oblivious":
         """The environment of any two arrays of your own."""
         made = Oblivious()
         made._settle(np.asarray(contexts), np.asarray(losses))
@@ -77,6 +83,13 @@ class Oblivious(Parametrised):
 
     def __iter__(self) -> Iterator[FixedRound]:
         return map(FixedRound, self.contexts, self.losses)
+
+
+def loss_of(decision: Decision, losses: Array) -> float:
+    """The loss of a decision's action, which must exist: a negative one is no index from the end."""
+    if not 0 <= decision.action < len(losses):
+        raise ValueError(f"action must be a whole number from 0 to {len(losses) - 1}, got {decision.action!r}")
+    return float(losses[decision.action])
 
 
 def zero_one_losses(labels: npt.NDArray[np.int64], n_actions: int) -> Array:

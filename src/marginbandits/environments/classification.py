@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from marginbandits import saving
 from marginbandits.environments.base import Oblivious, flipped, zero_one_losses
 from marginbandits.types import Array
 from marginbandits.validation import Instance, Integer, OneOf, Real, Seed, validated
@@ -48,11 +49,15 @@ class Classification(Oblivious):
         contexts, labels = _table(X), np.asarray(y)
         if labels.shape != (len(contexts),):
             raise ValueError(f"y must hold one label for each of {len(contexts)} rows, got shape {labels.shape}")
-        if labels.dtype.kind == "f" and np.isnan(labels).any():
-            raise ValueError(f"y must not be missing, got nan at row {int(np.isnan(labels).argmax())}")
+        missing = [row for row, one in enumerate(labels.tolist()) if one is None or one != one]
+        if missing:
+            raise ValueError(f"y must hold a label in every row, got {labels[missing[0]]} in row {missing[0]}")
         self.X, self.y, self.costs = X, y, costs
         self.label_noise, self.seed = label_noise, seed
-        self.classes, label = np.unique(labels, return_inverse=True)
+        try:
+            self.classes, label = np.unique(labels, return_inverse=True)
+        except TypeError:
+            raise ValueError("y must hold labels of one kind, numbers or words") from None
         n_actions = len(self.classes)
         if n_actions < 2:
             raise ValueError(f"y must hold at least two classes, got {self.classes}")
@@ -68,11 +73,11 @@ class Classification(Oblivious):
     @classmethod
     def from_npz(cls, path: str | os.PathLike[str], **options: object) -> "Classification":
         """A NumPy archive with arrays `X` and `y`; pickled objects are refused."""
-        with np.load(path, allow_pickle=False) as file:
-            missing = [name for name in ("X", "y") if name not in file.files]
-            if missing:
-                raise ValueError(f"{path} must hold arrays X and y; it lacks {', '.join(missing)}")
-            return cls(file["X"], file["y"], **options)  # type: ignore[arg-type]  # checked by the constructor
+        arrays = saving.read_arrays(path)
+        missing = [name for name in ("X", "y") if name not in arrays]
+        if missing:
+            raise ValueError(f"{path} must hold arrays X and y; it lacks {', '.join(missing)}")
+        return cls(arrays["X"], arrays["y"], **options)  # type: ignore[arg-type]  # checked by the constructor
 
     @classmethod
     def bundled(cls, name: str, **options: object) -> "Classification":
@@ -110,7 +115,7 @@ class Classification(Oblivious):
 
 def _table(X: npt.ArrayLike) -> Array:
     try:
-        contexts = np.asarray(X, float)
+        contexts = np.asarray(X.toarray() if scipy.sparse.issparse(X) else X, float)  # type: ignore[union-attr]
     except (TypeError, ValueError) as error:
         raise ValueError(f"X must be a table of numbers: {error}") from None
     if contexts.ndim != 2 or 0 in contexts.shape:

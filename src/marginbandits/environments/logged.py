@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.types import Array, Decision, Interaction
-from marginbandits.validation import ActionCount, Parametrised, Seed, validated
+from marginbandits.validation import ActionCount, Parametrised, Seed, remembered, validated
 
 __all__ = ["Logged"]
 
@@ -39,11 +39,12 @@ class Logged(Parametrised):
         n_actions: ActionCount,
         seed: Seed = None,
     ) -> None:
-        self.contexts: Array = np.asarray(contexts, float)
-        self.actions = np.asarray(actions)
-        self.losses: Array = np.asarray(losses, float)
-        self.probabilities: Array = np.asarray(probabilities, float)
-        self.n_actions, self.seed = n_actions, seed
+        self.contexts, self.losses = _copy("contexts", contexts), _copy("losses", losses)
+        self.probabilities = _copy("probabilities", probabilities)
+        self.actions = np.array(actions)
+        self.n_actions, self.seed = n_actions, remembered(seed)
+        if self.contexts.ndim not in (2, 3) or 0 in self.contexts.shape:
+            raise ValueError(f"contexts must be n x d, or n x K x d, n at least 1, got shape {self.contexts.shape}")
         n = len(self.contexts)
         for name in ("actions", "losses", "probabilities"):
             if getattr(self, name).shape != (n,):
@@ -54,8 +55,8 @@ class Logged(Parametrised):
         inside = (self.probabilities > 0) & (self.probabilities <= 1)
         _refuse("probabilities must lie above 0 and at most at 1", self.probabilities, inside)
         _refuse("contexts must be finite", self.contexts, np.isfinite(self.contexts))
-        coin = np.random.default_rng(seed).random(n)
-        self._kept = coin * self.probabilities < self.probabilities.min(initial=1.0)
+        coin = np.random.default_rng(self.seed).random(n)
+        self._kept = coin * self.probabilities < self.probabilities.min()
 
     @property
     def n_rounds(self) -> int:
@@ -90,6 +91,13 @@ class LoggedRound:
         """The logged loss if the decision agrees with the log and the round is kept, else None."""
         agrees = self._kept and decision.action == self._interaction.decision.action
         return self._interaction.loss if agrees else None
+
+
+def _copy(name: str, values: npt.ArrayLike) -> Array:
+    raw = np.asarray(values)
+    if raw.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be numbers, got {values!r}")
+    return np.array(raw, float)
 
 
 def _refuse(rule: str, values: Array, good: npt.NDArray[np.bool_]) -> None:

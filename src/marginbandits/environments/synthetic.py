@@ -1,7 +1,7 @@
 """Synthetic problems with a known truth: each assumption of the theory as a generator.
 
     HingeRealizable      some f* in the linear class has <ℓ, ψ(f*)> = K min ℓ: contexts keep a margin from the borders
-    LinearRealizable     E ℓ(a) = <θ_a, x>: what LinUCB assumes
+    LinearRealizable     E ℓ(a) = 1/2 + <θ_a, x>/2: what LinUCB assumes
     LipschitzCube        expected losses are 1-Lipschitz in a p-dimensional cube: what nonparametric methods assume
     MulticlassSeparable  multiclass hinge loss 0, yet the cost-sensitive hinge benchmark grows with T (the paper's
                          appendix on multiclass losses)
@@ -19,12 +19,11 @@ from scipy.linalg import helmert
 
 from marginbandits.environments.base import Oblivious, flipped, zero_one_losses
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
+from marginbandits.validation import ActionCount, Instance, Integer, OneOf, Real, Seed, remembered, validated
 
 __all__ = ["HingeRealizable", "LinearRealizable", "LipschitzCube", "MulticlassSeparable"]
 
 Count = Annotated[int, Integer(1)]
-Positive = Annotated[float, Real(above=0)]
 
 
 class HingeRealizable(Oblivious):
@@ -32,7 +31,8 @@ class HingeRealizable(Oblivious):
 
     The label's score is (K-1)γ or more and every other one -γ or less, so <ℓ, ψ(f*)> = K min ℓ exactly. A context is
     its label's corner of a regular simplex, scaled to carry that margin, plus noise in the remaining directions. No
-    arrangement allows more than γ = 1/((K-1)√K), the `widest_margin`. `noise` flips that share of the labels.
+    arrangement allows more than γ = 1/((K-1)√K), the `widest_margin`; half of it is the default. `noise` flips that
+    share of the labels.
     """
 
     @validated
@@ -42,17 +42,18 @@ class HingeRealizable(Oblivious):
         n_features: Count,
         n_rounds: Count,
         *,
-        margin: Positive = 0.05,
+        margin: Annotated[float | None, OneOf(Real(above=0), Instance(type(None)))] = None,
         noise: Annotated[float, Real(0, 1)] = 0.0,
         seed: Seed = None,
     ) -> None:
-        self.n_features, self.margin, self.noise, self.seed = n_features, margin, noise, seed
         self.widest_margin = 1.0 / ((n_actions - 1) * math.sqrt(n_actions))
+        margin = 0.5 * self.widest_margin if margin is None else margin
+        self.n_features, self.margin, self.noise, self.seed = n_features, margin, noise, remembered(seed)
         if n_features < n_actions - 1:
             raise ValueError(f"n_features must be at least n_actions - 1 = {n_actions - 1}, got {n_features}")
         if margin > self.widest_margin:
             raise ValueError(f"margin must be at most 1/((K-1)√K) = {self.widest_margin:.4g}, got {margin}")
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(self.seed)
         basis, _ = np.linalg.qr(rng.standard_normal((n_features, n_features)))
         corner = _unit(helmert(n_actions).T) @ basis[:, : n_actions - 1].T
         self.weights: Array = corner / math.sqrt(n_actions)
@@ -70,8 +71,8 @@ class LinearRealizable(Oblivious):
 
     @validated
     def __init__(self, n_actions: ActionCount, n_features: Count, n_rounds: Count, *, seed: Seed = None) -> None:
-        self.n_features, self.seed = n_features, seed
-        rng = np.random.default_rng(seed)
+        self.n_features, self.seed = n_features, remembered(seed)
+        rng = np.random.default_rng(self.seed)
         self.weights = _unit(rng.standard_normal((n_actions, n_features)))
         contexts = _unit(rng.standard_normal((n_rounds, n_features)))
         self.means: Array = 0.5 + 0.5 * contexts @ self.weights.T
@@ -94,8 +95,8 @@ class LipschitzCube(Oblivious):
         n_centres: Count = 4,
         seed: Seed = None,
     ) -> None:
-        self.dimension, self.n_centres, self.seed = dimension, n_centres, seed
-        rng = np.random.default_rng(seed)
+        self.dimension, self.n_centres, self.seed = dimension, n_centres, remembered(seed)
+        rng = np.random.default_rng(self.seed)
         self.centres: Array = rng.random((n_actions, n_centres, dimension))
         contexts = rng.random((n_rounds, dimension))
         self.means = self.mean_losses(contexts)
@@ -120,8 +121,8 @@ class MulticlassSeparable(Oblivious):
 
     @validated
     def __init__(self, n_actions: Annotated[int, Integer(3)], n_rounds: Count, *, seed: Seed = None) -> None:
-        self.seed = seed
-        rng = np.random.default_rng(seed)
+        self.seed = remembered(seed)
+        rng = np.random.default_rng(self.seed)
         centre = np.linspace(-1.0, 1.0, n_actions)
         spacing = centre[1] - centre[0]
         self.labels = rng.integers(n_actions, size=n_rounds)

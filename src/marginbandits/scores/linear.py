@@ -45,8 +45,9 @@ class _Ball(Parametrised):
 
     def project(self, parameters: Array) -> Array:
         """The nearest point of the ball, for each vector along the last axis."""
-        norm = np.linalg.norm(parameters, axis=-1, keepdims=True)
-        return np.asarray(parameters * (self.radius / np.maximum(norm, self.radius)))
+        largest = np.maximum(np.abs(parameters).max(-1, keepdims=True), self.radius)  # so that squares cannot overflow
+        norm = np.linalg.norm(parameters / largest, axis=-1, keepdims=True)
+        return np.asarray(parameters / largest * np.minimum(largest, self.radius / np.maximum(norm, 1e-300)))
 
 
 class Linear(_Ball):
@@ -86,18 +87,23 @@ class Linear(_Ball):
     def values(self, parameters: Array, context: Contexts) -> Array:
         """Scores of one context (d) or of many (n x d, dense or sparse): particles, then rows, then actions."""
         weights = self.weights(parameters)
-        if scipy.sparse.issparse(context):
+        if context.shape[-1] != self.n_features:
+            raise ValueError(f"context must have {self.n_features} features, got shape {context.shape}")
+        if scipy.sparse.issparse(context) and context.ndim == 2:
             flat = weights.reshape(-1, self.n_features)
             product = np.asarray(scipy.sparse.csr_array(context) @ flat.T)
             shaped = product.reshape(-1, *weights.shape[:-1])
             return np.moveaxis(shaped, 0, -2)
-        if np.ndim(context) == 1:
-            return np.asarray(weights @ context)
-        return np.asarray(np.asarray(context) @ np.swapaxes(weights, -1, -2))
+        dense = context.toarray() if scipy.sparse.issparse(context) else context
+        if dense.ndim == 1:
+            return np.asarray(weights @ dense)
+        return np.asarray(dense @ np.swapaxes(weights, -1, -2))
 
     def gradient(self, context: Contexts, action: int) -> Array:
         """q_a ⊗ x: the derivative of the action's score in the parameters."""
         row = context.toarray().ravel() if scipy.sparse.issparse(context) else context
+        if row.shape != (self.n_features,):
+            raise ValueError(f"context must be one row of {self.n_features} features, got shape {context.shape}")
         return np.outer(self.basis[action], row).ravel()
 
 
@@ -127,6 +133,8 @@ class SharedLinear(_Ball):
 
     def values(self, parameters: Array, context: Contexts) -> Array:
         """Scores of one context (K x d, dense or sparse) or of many (n x K x d): particles, rows, actions."""
+        if context.shape[-2:] != (self.n_actions, self.n_features):
+            raise ValueError(f"context must be {self.n_actions} x {self.n_features}, got shape {context.shape}")
         if scipy.sparse.issparse(context):
             product = np.asarray(scipy.sparse.csr_array(context) @ parameters.reshape(-1, self.n_features).T)
             raw = product.T.reshape(*parameters.shape[:-1], self.n_actions)

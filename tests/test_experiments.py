@@ -255,6 +255,18 @@ class TestPlan:
         assert len(plan) == len(list(plan.tasks())) == 8
         assert not plan.shuffle
 
+    def test_a_folder_is_its_archives_or_else_its_tables(self, tmp_path: Path) -> None:
+        for name in ("b", "a"):
+            (tmp_path / f"{name}.csv").write_text("x,label\n1,u\n2,v\n")
+        options: dict[str, Any] = {"data": [str(tmp_path)], "learners": ["Uniform"], "seeds": 1}
+        assert [one.name for one in Plan.of(**options).data] == ["a", "b"]
+        np.savez(tmp_path / "c.npz", X=np.eye(2), y=[0, 1])
+        (tmp_path / "a.csv").write_text("an index, not a table\n")
+        assert [one.name for one in Plan.of(**options).data] == ["c"]
+        (tmp_path / "empty").mkdir()
+        with pytest.raises(ValueError, match="empty holds no"):
+            Plan.of(data=[str(tmp_path / "empty")], learners=["Uniform"])
+
     def test_keys_tell_tasks_apart(self, tmp_path: Path) -> None:
         np.savez(tmp_path / "a.npz", X=np.eye(6), y=[0, 1, 2, 0, 1, 2])
 

@@ -26,6 +26,7 @@ from marginbandits.environments import (
 from marginbandits.evaluation import interval, progressive_loss
 from marginbandits.experiments import Trace, simulate
 from marginbandits.learners import (
+    SOBA,
     Bag,
     Banditron,
     Cover,
@@ -34,6 +35,8 @@ from marginbandits.learners import (
     Learner,
     LinTS,
     LinUCB,
+    LogisticTS,
+    Newtron,
     RegCB,
     SquareCB,
     Supervised,
@@ -56,6 +59,7 @@ from marginbandits.surrogates import Hinge, Ramp, RelativeMargin, SmoothedHinge
 from marginbandits.types import Decision, Interaction
 
 __all__ = [
+    "SOBA",
     "AdaptiveAdversary",
     "Bag",
     "Banditron",
@@ -82,7 +86,9 @@ __all__ = [
     "LinearRealizable",
     "LipschitzCube",
     "Logged",
+    "LogisticTS",
     "MulticlassSeparable",
+    "Newtron",
     "Oblivious",
     "Ramp",
     "RegCB",

@@ -40,7 +40,7 @@ def main() -> None:
     default="breast_cancer,diabetes,digits,iris,wine",
     show_default=True,
     help="Tables, separated by commas: bundled names, openml:NUMBER, files (.npz with X and y, .csv, .parquet), or "
-    "folders of files.",
+    "folders (every .npz in them, or if there is none every .csv and .parquet).",
 )
 @click.option("--learners", help="Learners, separated by commas, with parameters as in LinUCB(features=fourier).")
 @click.option("--label", help="Label column of .csv and .parquet files, if not called label, target, class or y.")
@@ -117,11 +117,11 @@ def export(folder: Path, kind: str, to: Path | None) -> None:
 def list_everything() -> None:
     """Show the learners with their parameters, and the data sets that come along."""
     from marginbandits.environments.classification import BUNDLED
-    from marginbandits.experiments.plan import known_learners
+    from marginbandits.experiments.plan import nameable_learners
     from marginbandits.validation import constraints
 
     click.echo("Learners\n")
-    for name, cls in sorted(known_learners().items()):
+    for name, cls in sorted(nameable_learners().items()):
         click.echo(f"  {name}: {(inspect.getdoc(cls) or '').splitlines()[0]}")
         declared = constraints(cls.__init__)
         for parameter, signature in inspect.signature(cls).parameters.items():

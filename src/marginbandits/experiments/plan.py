@@ -17,6 +17,7 @@ import ast
 import difflib
 import functools
 import hashlib
+import importlib.util
 import inspect
 import json
 import re
@@ -33,9 +34,10 @@ from marginbandits import learners, saving
 from marginbandits.environments.classification import BUNDLED, Classification
 from marginbandits.environments.tables import SUFFIXES, read_table
 from marginbandits.learners.base import Learner
+from marginbandits.learners.vowpal_wabbit import VowpalWabbit
 from marginbandits.types import Array
 
-__all__ = ["Data", "LearnerSpec", "Plan", "Task", "known_learners", "played_rows"]
+__all__ = ["Data", "LearnerSpec", "Plan", "Task", "known_learners", "nameable_learners", "played_rows"]
 
 VERSION = 1
 """Of the results: raised when a change makes old outcomes incomparable with new ones."""
@@ -187,6 +189,12 @@ def known_learners() -> dict[str, type[Learner]]:
     }
 
 
+def nameable_learners() -> dict[str, type[Learner]]:
+    """The exported ones, and the peers that are installed."""
+    peers = {"VowpalWabbit": VowpalWabbit} if importlib.util.find_spec("vowpalwabbit") else {}
+    return {**known_learners(), **peers}
+
+
 def learner_spec(text: str) -> LearnerSpec:
     """`LinUCB`, or with parameters `LinUCB(features=fourier, alpha=0.1)`.
 
@@ -206,12 +214,17 @@ def learner_spec(text: str) -> LearnerSpec:
 
 
 def find_data(source: str, label: str | None) -> list[Data]:
-    """The tables a word stands for: a bundled name, `openml:NUMBER`, a file, or every table in a folder."""
+    """The tables a word stands for: a bundled name, `openml:NUMBER`, a file, or a folder.
+
+    Of a folder, every `.npz`; if there is none, every `.csv` and `.parquet`.
+    """
     if _is_name(source):
         return [Data(source, source, f"name:{source}")]
     path = Path(source)
     if path.is_dir():
         files = sorted(one for one in path.iterdir() if one.suffix in SUFFIXES)
+        # Beside archives a .csv is more likely an index of them than a table of its own.
+        files = [one for one in files if one.suffix == ".npz"] or files
         if not files:
             raise ValueError(f"the folder {source} holds no {', '.join(SUFFIXES)} file")
         return [found for one in files for found in find_data(str(one), label)]
@@ -230,7 +243,7 @@ def _first_rows(data: Data, rounds: int) -> tuple[Array, npt.NDArray[Any]]:
 
 
 def _spec(label: str | None, name: str, parameters: dict[str, Any]) -> LearnerSpec:
-    known = known_learners()
+    known = nameable_learners()
     if name not in known:
         raise ValueError(f"no learner is called {name!r}{_hint(name, known)}")
     cls = known[name]

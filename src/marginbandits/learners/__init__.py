@@ -2,6 +2,7 @@
 
 from marginbandits.learners.base import Learner, load
 from marginbandits.learners.baselines import (
+    SOBA,
     Bag,
     Banditron,
     Cover,
@@ -9,6 +10,8 @@ from marginbandits.learners.baselines import (
     EpsilonGreedy,
     LinTS,
     LinUCB,
+    LogisticTS,
+    Newtron,
     RegCB,
     SquareCB,
     Supervised,
@@ -16,6 +19,7 @@ from marginbandits.learners.baselines import (
 )
 
 __all__ = [
+    "SOBA",
     "Bag",
     "Banditron",
     "Cover",
@@ -24,6 +28,8 @@ __all__ = [
     "Learner",
     "LinTS",
     "LinUCB",
+    "LogisticTS",
+    "Newtron",
     "RegCB",
     "SquareCB",
     "Supervised",

@@ -44,9 +44,10 @@ class RidgeLearner(Learner):
 
 
 class OracleLearner(Learner):
-    """Online regression of the loss, importance-weighted by 1/(Kp): O(Kd) a round. Subclasses choose the play.
+    """Online regression of the loss, O(Kd) a round. Subclasses choose the play.
 
-    The weight makes uniform exploration count 1, so that one learning rate serves any number of actions.
+    Every round counts alike, as in the theory of regression oracles. `weighted` counts it 1/(Kp) instead, as Vowpal
+    Wabbit does: right on average even where the regression cannot be, but with more variance.
     """
 
     n_policies = 1
@@ -56,11 +57,16 @@ class OracleLearner(Learner):
         n_actions: int,
         *,
         learning_rate: float,
+        weighted: bool,
         features: str | FeatureMap,
         seed: int | np.random.Generator | None,
     ) -> None:
         super().__init__(n_actions, features=features, seed=seed)
         self.learning_rate = learning_rate
+        self.weighted = weighted
+
+    def _importance(self, probability: float) -> float:
+        return 1.0 / (self.n_actions * probability) if self.weighted else 1.0
 
     def _begin(self, n_blocks: int, n_features: int) -> None:
         self._oracle = OnlineRegression(self.n_policies, n_blocks, n_features, self.learning_rate)
@@ -68,7 +74,7 @@ class OracleLearner(Learner):
 
     def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
         self._rounds += 1.0
-        self._oracle.learn(rows, action, loss, 1.0 / (self.n_actions * probability))
+        self._oracle.learn(rows, action, loss, self._importance(probability))
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
         return {**self._oracle.arrays(), "rounds": self._rounds}

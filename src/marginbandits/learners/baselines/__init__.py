@@ -7,12 +7,16 @@ from marginbandits.learners.baselines.epoch_greedy import EpochGreedy
 from marginbandits.learners.baselines.epsilon_greedy import EpsilonGreedy
 from marginbandits.learners.baselines.lints import LinTS
 from marginbandits.learners.baselines.linucb import LinUCB
+from marginbandits.learners.baselines.logistic_ts import LogisticTS
+from marginbandits.learners.baselines.newtron import Newtron
 from marginbandits.learners.baselines.regcb import RegCB
+from marginbandits.learners.baselines.soba import SOBA
 from marginbandits.learners.baselines.squarecb import SquareCB
 from marginbandits.learners.baselines.supervised import Supervised
 from marginbandits.learners.baselines.uniform import Uniform
 
 __all__ = [
+    "SOBA",
     "Bag",
     "Banditron",
     "Cover",
@@ -20,6 +24,8 @@ __all__ = [
     "EpsilonGreedy",
     "LinTS",
     "LinUCB",
+    "LogisticTS",
+    "Newtron",
     "RegCB",
     "SquareCB",
     "Supervised",

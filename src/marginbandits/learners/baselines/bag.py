@@ -21,7 +21,7 @@ from marginbandits import policies
 from marginbandits.learners.regression import OracleLearner
 from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
-from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
+from marginbandits.validation import ActionCount, Instance, Integer, Real, Seed, validated
 
 __all__ = ["Bag"]
 
@@ -36,10 +36,11 @@ class Bag(OracleLearner):
         *,
         n_policies: Annotated[int, Integer(1)] = 8,
         learning_rate: Annotated[float, Real(above=0)] = 0.5,
+        weighted: Annotated[bool, Instance(bool)] = False,
         features: Features = "raw",
         seed: Seed = None,
     ) -> None:
-        super().__init__(n_actions, learning_rate=learning_rate, features=features, seed=seed)
+        super().__init__(n_actions, learning_rate=learning_rate, weighted=weighted, features=features, seed=seed)
         self.n_policies = n_policies
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
@@ -50,6 +51,6 @@ class Bag(OracleLearner):
         self._rounds += 1.0
         counts = self._rng.poisson(1.0, self.n_policies)
         counts[0] = 1
-        weight = 1.0 / (self.n_actions * probability)
+        weight = self._importance(probability)
         for policy, count in enumerate(counts):
             self._oracle.learn(rows, action, loss, weight * count, policy)

@@ -25,13 +25,13 @@ from marginbandits import policies
 from marginbandits.learners.regression import OracleLearner
 from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
-from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
+from marginbandits.validation import ActionCount, Instance, Integer, Real, Seed, validated
 
 __all__ = ["Cover"]
 
 
 class Cover(OracleLearner):
-    """`n_policies` that cover each other's gaps; `psi` is the weight of covering. One more model estimates losses."""
+    """`n_policies` that cover each other's gaps; `psi` is the weight of covering."""
 
     @validated
     def __init__(
@@ -41,10 +41,11 @@ class Cover(OracleLearner):
         n_policies: Annotated[int, Integer(1)] = 8,
         psi: Annotated[float, Real(0)] = 0.1,
         learning_rate: Annotated[float, Real(above=0)] = 0.5,
+        weighted: Annotated[bool, Instance(bool)] = False,
         features: Features = "raw",
         seed: Seed = None,
     ) -> None:
-        super().__init__(n_actions, learning_rate=learning_rate, features=features, seed=seed)
+        super().__init__(n_actions, learning_rate=learning_rate, weighted=weighted, features=features, seed=seed)
         self.n_policies = n_policies
         self.psi = psi
 
@@ -65,10 +66,10 @@ class Cover(OracleLearner):
         costs = estimate.copy()
         costs[action] += (loss - estimate[action]) / max(probability, floor)
         votes = self._votes(rows, np.ones(self.n_actions, bool))
-        self._oracle.learn(rows, action, loss, 1.0 / (self.n_actions * probability))
+        self._oracle.learn(rows, action, loss, self._importance(probability))
         for policy in range(1, self.n_policies):
             share = votes[:policy].mean(0)
             bonus = self.psi * floor / (floor + (1.0 - self.n_actions * floor) * share)
             targets = np.clip(costs - bonus, 0.0, 1.0)
             for a in range(self.n_actions):
-                self._oracle.learn(rows, a, float(targets[a]), 1.0 / self.n_actions, policy)
+                self._oracle.learn(rows, a, float(targets[a]), 1.0 / self.n_actions if self.weighted else 1.0, policy)

@@ -24,7 +24,7 @@ from marginbandits import policies
 from marginbandits.learners.regression import OracleLearner
 from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
-from marginbandits.validation import ActionCount, Choice, Real, Seed, validated
+from marginbandits.validation import ActionCount, Choice, Instance, Real, Seed, validated
 
 __all__ = ["RegCB"]
 
@@ -40,10 +40,11 @@ class RegCB(OracleLearner):
         play: Annotated[str, Choice("optimistic", "elimination")] = "optimistic",
         mellowness: Annotated[float, Real(above=0)] = 0.001,
         learning_rate: Annotated[float, Real(above=0)] = 0.5,
+        weighted: Annotated[bool, Instance(bool)] = False,
         features: Features = "raw",
         seed: Seed = None,
     ) -> None:
-        super().__init__(n_actions, learning_rate=learning_rate, features=features, seed=seed)
+        super().__init__(n_actions, learning_rate=learning_rate, weighted=weighted, features=features, seed=seed)
         self.play = play
         self.mellowness = mellowness
 

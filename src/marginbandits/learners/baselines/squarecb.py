@@ -9,7 +9,7 @@ Foster & Rakhlin (2020), "Beyond UCB: optimal and efficient contextual bandits w
 ...     decision = agent.act([1.0])
 ...     agent.learn([1.0], decision, loss=float(decision.action != 1))
 >>> agent.act([1.0]).distribution.round(2)
-array([0.01, 0.99, 0.01])
+array([0., 1., 0.])
 """
 
 import math
@@ -20,7 +20,7 @@ import numpy as np
 from marginbandits.learners.regression import OracleLearner
 from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
-from marginbandits.validation import ActionCount, Real, Seed, validated
+from marginbandits.validation import ActionCount, Instance, Real, Seed, validated
 
 __all__ = ["SquareCB"]
 
@@ -33,12 +33,13 @@ class SquareCB(OracleLearner):
         self,
         n_actions: ActionCount,
         *,
-        scale: Annotated[float, Real(above=0)] = 10.0,
+        scale: Annotated[float, Real(above=0)] = 30.0,
         learning_rate: Annotated[float, Real(above=0)] = 0.5,
+        weighted: Annotated[bool, Instance(bool)] = False,
         features: Features = "raw",
         seed: Seed = None,
     ) -> None:
-        super().__init__(n_actions, learning_rate=learning_rate, features=features, seed=seed)
+        super().__init__(n_actions, learning_rate=learning_rate, weighted=weighted, features=features, seed=seed)
         self.scale = scale
 
     def _distribution(self, rows: Array, available: Mask) -> Array:

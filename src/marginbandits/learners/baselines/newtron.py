@@ -1,0 +1,76 @@
+"""Newtron: online Newton steps on the logistic loss with bandit feedback, in the authors' diagonal form.
+
+    P = softmax(α W z),   p = (1 - γ) P + γ/n
+    G = (1 - P_a)/p_a (1/K - e_a) zᵀ  if a was right,   P_a/p_a (e_a - 1/K) zᵀ  if not
+    W = argmin Σ <G, W> + κβ/2 <G, W - W_τ>² + ‖W‖²/(2D),   κ = p_a if right, else 1
+
+With a loss between 0 and 1, the two gradients are mixed in that proportion.
+
+Hazan & Kale (2011), "Newtron: an efficient bandit algorithm for online multiclass prediction".
+
+>>> agent = Newtron(n_actions=2, seed=0)
+>>> for x in [-1.0, 1.0] * 200:
+...     decision = agent.act([x])
+...     agent.learn([x], decision, loss=float(decision.action != (x > 0)))
+>>> bool(agent.act([1.0]).distribution[1] > 0.8)
+True
+"""
+
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import softmax
+
+from marginbandits import policies
+from marginbandits.learners.base import Learner
+from marginbandits.scores.features import Features
+from marginbandits.types import Array, Mask
+from marginbandits.validation import ActionCount, Real, Seed, validated
+
+__all__ = ["Newtron"]
+
+
+class Newtron(Learner):
+    """Second-order steps, softmax play, a share `gamma` of exploration; O(Kd) a round."""
+
+    @validated
+    def __init__(
+        self,
+        n_actions: ActionCount,
+        *,
+        gamma: Annotated[float, Real(above=0, below=1)] = 0.05,
+        alpha: Annotated[float, Real(above=0)] = 10.0,
+        beta: Annotated[float, Real(above=0)] = 0.01,
+        diameter: Annotated[float, Real(above=0)] = 1.0,
+        features: Features = "raw",
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(n_actions, features=features, seed=seed)
+        self.gamma = gamma
+        self.alpha = alpha
+        self.beta = beta
+        self.diameter = diameter
+
+    def _begin(self, n_blocks: int, n_features: int) -> None:
+        self._linear = np.zeros((n_blocks, n_features))
+        self._curvature = np.full((n_blocks, n_features), 1.0 / self.diameter)
+
+    def _softmax(self, rows: Array, available: Mask) -> Array:
+        scores = self.alpha * (self._linear / self._curvature * rows).sum(1)
+        return np.asarray(softmax(np.where(available, scores, -np.inf)))
+
+    def _distribution(self, rows: Array, available: Mask) -> Array:
+        return policies.explore(self._softmax(rows, available), self.gamma / available.sum(), available)
+
+    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
+        own = self._softmax(rows, np.ones(self.n_actions, bool))[action]
+        step = (np.arange(self.n_actions) == action) - 1.0 / self.n_actions
+        step *= (loss * own - (1.0 - loss) * (1.0 - own)) / probability
+        gradient = step[:, None] * rows if len(self._linear) > 1 else (step @ rows)[None]
+        weight = self.beta * (loss + (1.0 - loss) * probability) * gradient**2
+        self._linear += weight * (self._linear / self._curvature) - gradient
+        self._curvature += weight
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {"linear": self._linear, "curvature": self._curvature}

@@ -1,0 +1,78 @@
+"""Vowpal Wabbit's explorers as learners, for comparison in the same run (the extra `bench`).
+
+The strongest peer, on the same rounds and the same features. Features are given to it by *name*: whole numbers as names
+collide across actions and ruin it. Its weights live in its own process memory: such a learner cannot be saved, copied
+or sent to another process, and is built afresh wherever a task runs.
+
+    explore     epsilon, bag, cover, regcbopt, squarecb
+"""
+
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.learners.base import Learner
+from marginbandits.scores.features import Features
+from marginbandits.types import Array, Mask
+from marginbandits.validation import ActionCount, Choice, Real, Seed, validated
+
+__all__ = ["VowpalWabbit"]
+
+EXPLORERS = {
+    "epsilon": "--epsilon 0.05",
+    "bag": "--bag 8 --greedify",
+    "cover": "--cover 8 --psi 0.1 --nounif",
+    "regcbopt": "--regcbopt --mellowness 0.001 --cb_min_cost 0 --cb_max_cost 1",
+    "squarecb": "--squarecb --gamma_scale 10",
+}
+
+
+class VowpalWabbit(Learner):
+    """`explore` picks the explorer; everything else is Vowpal Wabbit's own."""
+
+    @validated
+    def __init__(
+        self,
+        n_actions: ActionCount,
+        *,
+        explore: Annotated[str, Choice(*EXPLORERS)] = "squarecb",
+        learning_rate: Annotated[float, Real(above=0)] = 0.5,
+        features: Features = "raw",
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(n_actions, features=features, seed=seed)
+        self.explore = explore
+        self.learning_rate = learning_rate
+        try:
+            from vowpalwabbit import Workspace
+        except ImportError as error:
+            raise ImportError('VowpalWabbit needs its package: pip install "marginbandits[bench]"') from error
+        seed_of_its_own = int(self._rng.integers(2**31))
+        self._vw = Workspace(
+            f"--quiet --cb_explore_adf {EXPLORERS[explore]} --noconstant --learning_rate {learning_rate} "
+            f"--bit_precision 22 --random_seed {seed_of_its_own}"
+        )
+
+    def _begin(self, n_blocks: int, n_features: int) -> None:
+        self._names = [f"f{i}" for i in range(n_features)]
+
+    def _distribution(self, rows: Array, available: Mask) -> Array:
+        law = np.zeros(self.n_actions)
+        law[available] = self._vw.predict(self._lines(rows, np.flatnonzero(available)))
+        return np.asarray(law / law.sum())
+
+    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
+        lines = self._lines(rows, np.arange(self.n_actions))
+        lines[action] = f"0:{loss:.6g}:{probability:.6g} {lines[action]}"
+        self._vw.learn(lines)
+
+    def _lines(self, rows: Array, actions: npt.NDArray[np.int64]) -> list[str]:
+        """One line per action: a namespace of its own for vector contexts, a shared one for K x d contexts."""
+        texts = [" ".join(f"{n}:{v:.6g}" for n, v in zip(self._names, row, strict=True) if v) for row in rows]
+        if len(rows) == 1:
+            return [f"|a{action} {texts[0]}" for action in actions]
+        return [f"|x {texts[action]}" for action in actions]
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {}

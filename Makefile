@@ -8,7 +8,8 @@ READY := $(VENV)/ready
 .PHONY: demo test check setup clean
 
 demo: $(READY)          ## play the learners on five real data sets: a leaderboard and a report, in about a minute
-	$(BIN)/marginbandits bakeoff --out demo
+	$(BIN)/marginbandits bakeoff --out demo \
+	  --learners "LinUCB(features=fourier),LinUCB,LinTS,EpsilonGreedy,RegCB,SquareCB,Banditron,Uniform"
 
 test: $(READY)          ## run every test, doctest and code block of the documentation
 	$(BIN)/python -m pytest -q -n 2

@@ -31,6 +31,14 @@ def test_interval_is_students() -> None:
     assert mb.interval(values, level=0.9)[1:] == pytest.approx(expected)
 
 
+def test_shapes_that_make_no_sense_are_refused() -> None:
+    for values, level in (([[0.1, 0.2]], 0.95), ([], 0.95), ([0.1, 0.2], 3.0)):
+        with pytest.raises(ValueError, match="values"):
+            mb.interval(values, level)
+    with pytest.raises(ValueError, match="all_losses"):
+        best_action_regret([0.1, 0.2], np.zeros((3, 2)))
+
+
 def test_one_value_says_nothing_about_spread() -> None:
     assert mb.interval([0.5])[1:] == (-np.inf, np.inf)
 

@@ -6,6 +6,8 @@ array([1.        , 0.5       , 0.66666667, 0.5       ])
 Interval(mean=0.4, low=0.1516, high=0.6484)
 """
 
+import functools
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +39,8 @@ def progressive_loss(losses: npt.ArrayLike) -> Array:
 def best_action_regret(losses: npt.ArrayLike, all_losses: npt.ArrayLike) -> Array:
     """Cumulative loss (T) minus that of the single action that was best over all T rounds (T x K)."""
     table = np.asarray(all_losses, float)
+    if table.ndim != 2 or np.shape(losses) != table.shape[:1]:
+        raise ValueError(f"losses must be T numbers and all_losses T x K, got {np.shape(losses)} and {table.shape}")
     best = table.sum(0).argmin()
     return np.asarray((np.asarray(losses, float) - table[:, best]).cumsum())
 
@@ -44,8 +48,15 @@ def best_action_regret(losses: npt.ArrayLike, all_losses: npt.ArrayLike) -> Arra
 def interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     """Student's t interval for the mean of independent repetitions; unbounded if there is only one."""
     x = np.asarray(values, float)
+    if x.ndim != 1 or not len(x) or not 0.0 < level < 1.0:
+        raise ValueError(f"values must be one or more numbers and level within (0, 1), got shape {x.shape} and {level}")
     mean = float(x.mean())
     if len(x) < 2:
         return Interval(mean, -np.inf, np.inf)
-    half = float(stats.t.ppf(0.5 + level / 2, len(x) - 1) * x.std(ddof=1) / np.sqrt(len(x)))
+    half = _quantile(level, len(x)) * float(x.std(ddof=1)) / math.sqrt(len(x))
     return Interval(mean, mean - half, mean + half)
+
+
+@functools.cache
+def _quantile(level: float, n: int) -> float:
+    return float(stats.t.ppf(0.5 + level / 2, n - 1))

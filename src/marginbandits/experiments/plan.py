@@ -71,9 +71,13 @@ class Data:
         order = played_rows(len(y), seed, shuffle)
         return Classification(X[order], y[order])
 
+    def width(self, rounds: int) -> int:
+        """Features of a row."""
+        return _shape(self, rounds)[1]
+
     def n_rounds(self, rounds: int) -> int:
         """Rounds it really has, of so many asked for."""
-        return len(_first_rows(self, rounds)[1])
+        return _shape(self, rounds)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +150,7 @@ class Plan:
                 raise ValueError(f"{name} must be at least 1, got {number}")
         plan = cls(tuple(specs), tuple(sets), rounds, seeds, shuffle)
         for one in sets:
-            _first_rows(one, rounds)
+            _shape(one, rounds)
         for spec in specs:
             spec.build(2, 0)
         return plan
@@ -240,6 +244,12 @@ def _first_rows(data: Data, rounds: int) -> tuple[Array, npt.NDArray[Any]]:
     if len(np.unique(y[:rounds])) < 2:
         raise ValueError(f"the first {len(y[:rounds])} rows of {data.name} hold one class only; shuffle the file")
     return X[:rounds], y[:rounds]
+
+
+@functools.cache
+def _shape(data: Data, rounds: int) -> tuple[int, int]:
+    X, _ = _first_rows(data, rounds)
+    return X.shape[0], X.shape[1]
 
 
 def _spec(label: str | None, name: str, parameters: dict[str, Any]) -> LearnerSpec:

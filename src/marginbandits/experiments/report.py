@@ -27,8 +27,8 @@ p { max-width: 75ch; } .lead { font-size: 18px; } .note { color: var(--soft); fo
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: 4px 10px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; } th { font-weight: 600; color: var(--soft); font-size: 13px; }
-td.best { font-weight: 700; } .matrix td { text-align: center; min-width: 44px; }
-.matrix td:first-child { text-align: left; }
+td.best { font-weight: 700; } .matrix td, .matrix th { text-align: center; min-width: 44px; }
+.matrix td:first-child, .matrix th:first-child { text-align: left; }
 .key { display: inline-block; width: 12px; height: 12px; border-radius: 3px; margin-right: 7px; vertical-align: -1px; }
 .grid-of-charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(300px, 1fr)); gap: 18px; }
 figure { margin: 0; break-inside: avoid; } svg { max-width: 100%; height: auto; }
@@ -43,7 +43,7 @@ pre { background: #f5f6f8; padding: 12px 14px; overflow-x: auto; font-size: 13px
 def result_sentence(summary: Summary) -> str:
     """The result in one sentence."""
     rivals = [one for one in summary.standings if one.learner != SKYLINE]
-    sets = f"{len(summary.data)} data set{'s' * (len(summary.data) > 1)}"
+    sets = _count(len(summary.data), "data set")
     best = rivals[0]
     sentence = f"{best.learner} lost least: mean loss {best.loss.mean:.3f} over {sets}"
     if len(rivals) > 1:
@@ -83,8 +83,8 @@ def write_report(store: Store, path: Path) -> Summary:
     colours = dict(zip(summary.learners, (*PALETTE, *[OTHERS] * len(summary.learners)), strict=False))
     body = [
         "<h1>Bake-off</h1>",
-        f'<p class="note">{len(summary.data)} data sets, {len(summary.learners)} learners, '
-        f"{summary.n_seeds} seeds, at most {settings.get('rounds', '?')} rounds each</p>",
+        f'<p class="note">{_count(len(summary.data), "data set")}, {_count(len(summary.learners), "learner")}, '
+        f"{_count(summary.n_seeds, 'seed')}, at most {settings.get('rounds', '?')} rounds each</p>",
         f'<p class="lead">{escape(result_sentence(summary))}</p>',
         _incomplete(summary),
         _leaderboard(summary, colours),
@@ -102,6 +102,10 @@ def write_report(store: Store, path: Path) -> Summary:
     )
     path.write_text(html, encoding="utf-8")
     return summary
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def _key(colour: str) -> str:

@@ -60,7 +60,8 @@ def run_plan(plan: Plan, store: Store, spread: Spread, *, progress: Callable[[],
 def estimated_seconds(plan: Plan) -> float:
     """A guess at one process's time for the whole plan, from a few rounds of every learner on a few data sets."""
     n_sets = len(plan.data)
-    sample = [plan.data[i] for i in sorted({0, n_sets // 2, n_sets - 1})]
+    by_width = sorted(plan.data, key=lambda data: data.width(plan.rounds))
+    sample = [by_width[i] for i in sorted({n_sets * part // 10 for part in (1, 3, 5, 7, 9)})]
     total = 0.0
     for data in sample:
         environment = data.environment(min(plan.rounds, 60), 0, plan.shuffle)

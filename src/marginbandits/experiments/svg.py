@@ -82,9 +82,9 @@ def dot_chart(rows: Sequence[tuple[str, float, float, float, str]], *, label: st
         y = top + step * i + step / 2
         parts.append(f'<line x1="{left}" x2="{width - 60}" y1="{y}" y2="{y}" class="grid"/>')
         parts.append(f'<text x="{left - 10}" y="{y + 4}" text-anchor="end">{escape(name)}</text>')
-        parts.append(
-            f'<line x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{y}" y2="{y}" stroke="{colour}" stroke-width="3"/>'
-        )
+        if math.isfinite(high - low):
+            ends = f'x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{y}" y2="{y}"'
+            parts.append(f'<line {ends} stroke="{colour}" stroke-width="3"/>')
         parts.append(f'<circle cx="{x(mean):.1f}" cy="{y}" r="5" fill="{colour}"/>')
         parts.append(f'<text x="{width - 52}" y="{y + 4}">{mean:.3f}</text>')
     return "".join([*parts, "</svg>"])

@@ -8,8 +8,8 @@ Foster & Rakhlin (2020), "Beyond UCB: optimal and efficient contextual bandits w
 >>> for _ in range(200):
 ...     decision = agent.act([1.0])
 ...     agent.learn([1.0], decision, loss=float(decision.action != 1))
->>> agent.act([1.0]).distribution.round(2)
-array([0., 1., 0.])
+>>> bool(agent.act([1.0]).distribution[1] > 0.95)
+True
 """
 
 import math

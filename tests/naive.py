@@ -30,3 +30,31 @@ def sharpened(values: Array, q: float, available: Mask) -> Array:
 
 def sample(distribution: Array, draw: float) -> int:
     return int(np.searchsorted(np.cumsum(distribution), draw * distribution.sum(), side="right"))
+
+
+class OnlineRegression:
+    """One model of the adaptive, normalised, importance-aware update, feature by feature."""
+
+    def __init__(self, d: int, rate: float) -> None:
+        self.w, self.G, self.N = np.zeros((3, d))
+        self.rate, self.total, self.length = rate, 0.0, 0.0
+
+    def predict(self, x: Array) -> float:
+        return float(np.clip(self.w @ x, 0, 1))
+
+    def learn(self, x: Array, target: float, importance: float) -> None:
+        error = target - self.predict(x)
+        if error == 0 or importance == 0:
+            return
+        seen = x != 0
+        self.G += importance * 4 * error**2 * x**2
+        larger = np.maximum(self.N, np.abs(x))
+        self.w = np.where(seen, self.w * np.divide(self.N, larger, where=seen, out=np.ones_like(x)), self.w)
+        self.N = larger
+        self.total += importance
+        self.length += importance * ((x[seen] / self.N[seen]) ** 2).sum()
+        c = np.sqrt(self.total / self.length)
+        s = np.zeros_like(x)
+        s[seen] = 1 / (self.N[seen] * np.sqrt(self.G[seen]))
+        q = c * (x**2 * s).sum()
+        self.w = self.w + c * error * (1 - np.exp(-2 * self.rate * importance * q)) / q * x * s

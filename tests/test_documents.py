@@ -1,6 +1,7 @@
 """Every code block of every document runs: Python as it stands, commands through the command line."""
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -35,7 +36,7 @@ def test_commands_run(document: Path, tmp_path: Path) -> None:
             assert language in ("python", "text"), f"a {language!r} block cannot be tested"
             continue
         for line in code.strip().splitlines():
-            command = line.split("#")[0].split()
+            command = shlex.split(line, comments=True)
             if command[0] == "make":
                 subprocess.run(["make", "-n", *command[1:]], cwd=ROOT, check=True, capture_output=True)
             elif command[0] == "marginbandits":

@@ -1,0 +1,249 @@
+"""Each baseline's own formula, on small cases worked out another way."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, softmax
+
+import marginbandits as mb
+from marginbandits import policies
+from marginbandits.oracles.online_regression import OnlineRegression
+from marginbandits.types import Array
+from tests import naive
+
+BARE = mb.Identity()
+
+
+def law(agent: mb.Learner, context: Array) -> Array:
+    distribution = agent.act(context).distribution
+    assert distribution is not None
+    return distribution
+
+
+class TestOnlineRegression:
+    def test_agrees_with_its_twin(self) -> None:
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((400, 5)) * [1, 10, 0.1, 1, 0] * (rng.random((400, 5)) < 0.8)
+        oracle, twin = OnlineRegression(1, 2, 5, 0.5), naive.OnlineRegression(5, 0.5)
+        for x in X:
+            target, importance = float(x[0] + 0.1 * x[1] > 0), float(rng.choice([0.0, 0.3, 1.0, 7.0]))
+            assert oracle.predict(x[None])[1] == pytest.approx(twin.predict(x), abs=1e-9)
+            if x.any():
+                oracle.learn(x[None], 1, target, importance)
+                twin.learn(x, target, importance)
+        assert not oracle.state[0, 0].any()  # the other action's model was not touched
+
+    def test_importance_counts_like_repetition(self) -> None:
+        """One step of importance h lands where h small steps do, up to the adaptive rate's own change."""
+        x = np.array([[1.0, -2.0]])
+        for importance in (1e3, 1e6):
+            oracle = OnlineRegression(1, 1, 2, 0.5)
+            oracle.learn(x, 0, 0.8, importance)
+            assert oracle.predict(x)[0] == pytest.approx(0.8, abs=1e-6)  # never beyond the target
+
+    def test_scale_of_the_features_does_not_matter(self) -> None:
+        rng = np.random.default_rng(1)
+        X, targets = rng.standard_normal((200, 3)), rng.random(200)
+        plain, scaled = OnlineRegression(1, 1, 3, 0.5), OnlineRegression(1, 1, 3, 0.5)
+        factor = np.array([1e-3, 1.0, 1e4])
+        for x, target in zip(X, targets, strict=True):
+            assert plain.predict(x[None])[0] == pytest.approx(scaled.predict((x * factor)[None])[0], abs=1e-9)
+            plain.learn(x[None], 0, target)
+            scaled.learn((x * factor)[None], 0, target)
+
+    def test_ranges_hold_the_prediction_and_shrink_with_evidence(self) -> None:
+        rng = np.random.default_rng(0)
+        oracle, x = OnlineRegression(1, 2, 2, 0.5), np.array([[1.0, 0.5]])
+        widths = []
+        for rounds in (20, 2000):
+            for _ in range(rounds):
+                oracle.learn(x + 0.3 * rng.standard_normal((1, 2)), 0, float(0.3 + 0.4 * rng.random()))
+            low, high = oracle.ranges(x, 0.01)
+            assert (low <= oracle.predict(x)).all()
+            assert (high >= oracle.predict(x)).all()
+            widths.append(high[0] - low[0])
+        assert 0 < widths[-1] < 0.6 * widths[0]
+        assert (low[1], high[1]) == (0.0, 1.0)  # nothing is known of the other action
+        tight, loose = (oracle.ranges(x, delta)[1][0] for delta in (0.001, 0.1))
+        assert tight < loose
+
+
+def test_squarecb_plays_inverse_gaps() -> None:
+    agent = mb.SquareCB(3, scale=5.0, features=BARE, seed=0)
+    x = np.array([1.0])
+    for action, loss in ((0, 0.2), (1, 0.6), (2, 0.9)) * 20:
+        agent.learn(x, mb.Decision(action, 1 / 3), loss)
+    losses = agent._oracle.predict(x[None])
+    gamma = 5.0 * math.sqrt(60)
+    expected = 1 / (3 + gamma * (losses - losses[0]))
+    expected[0] = 1 - expected[1:].sum()
+    assert np.allclose(law(agent, x), expected)
+
+
+def test_regcb_is_optimistic_or_eliminates() -> None:
+    x = np.array([1.0])
+    for play in ("optimistic", "elimination"):
+        agent = mb.RegCB(3, play=play, mellowness=0.01, features=BARE, seed=0)
+        for action, loss in ((0, 0.3), (1, 0.9)) * 60:
+            agent.learn(x, mb.Decision(action, 0.5), loss)
+        delta = 0.01 * math.log(3 * 120)
+        low, high = agent._oracle.ranges(x[None], delta)
+        kept = low == low.min() if play == "optimistic" else low <= high.min()
+        assert np.allclose(law(agent, x), kept / kept.sum())
+        assert law(agent, x)[1] == 0.0  # known to be bad
+        assert law(agent, x)[2] > 0.0  # not known at all
+
+
+def test_bag_plays_votes_and_the_first_policy_sees_everything_once() -> None:
+    agent = mb.Bag(3, n_policies=5, features=BARE, seed=0)
+    alone = OnlineRegression(1, 3, 2, 0.5)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        x, action, loss = rng.standard_normal(2), int(rng.integers(3)), float(rng.random())
+        agent.learn(x, mb.Decision(action, 1 / 3), loss)
+        alone.learn(x[None], action, loss)
+    x = np.ones(2)
+    assert np.array_equal(agent._oracle.state[0], alone.state[0])
+    assert len({agent._oracle.state[j].tobytes() for j in range(5)}) == 5
+    votes = [policies.greedy(-agent._oracle.predict(x[None], j)) for j in range(5)]
+    assert np.allclose(law(agent, x), np.mean(votes, 0))
+
+
+def test_cover_smooths_the_mean_vote_and_covers_more_with_psi() -> None:
+    x = np.array([1.0, 0.5])
+    spread = []
+    for psi in (0.0, 1.0):
+        agent = mb.Cover(4, n_policies=6, psi=psi, features=BARE, seed=0)
+        for t in range(200):
+            agent.learn(x, mb.Decision(t % 4, 0.25), (0.2, 0.3, 0.4, 0.5)[t % 4])
+        floor = min(1 / 4, 1 / math.sqrt(4 * 200))
+        votes = [agent._oracle.predict(x[None], j).argmin() for j in range(6)]
+        share = np.bincount(votes, minlength=4) / 6
+        assert np.allclose(law(agent, x), (1 - 4 * floor) * share + floor)
+        spread.append((share > 0).sum())
+    assert spread[0] == 1
+    assert spread[1] > 1
+
+
+def test_epoch_greedy_explores_once_and_exploits_ever_longer() -> None:
+    agent = mb.EpochGreedy(2, features=BARE, seed=0)
+    x, explored = np.array([1.0]), []
+    for t in range(200):
+        decision = agent.act(x)
+        if decision.probability < 1:
+            explored.append(t)
+        agent.learn(x, decision, float(decision.action))
+    gaps = np.diff(explored)
+    expected = [1 + math.ceil(math.sqrt(m)) for m in range(1, len(gaps) + 1)]
+    assert gaps[5:].tolist() == expected[5:]  # the first few rounds may tie, and a tie is no certainty
+    assert agent._ridge.theta[0, 0] > 0.9  # reward of action 0
+    before = agent._ridge.theta.copy()
+    agent.learn(x, mb.Decision(0, 1.0), 1.0)
+    assert np.array_equal(before, agent._ridge.theta)  # exploited rounds teach nothing
+
+
+def test_banditron_takes_the_papers_step() -> None:
+    agent = mb.Banditron(3, gamma=0.3, features=BARE, seed=0)
+    x = np.array([1.0, -2.0])
+    agent.learn(x, mb.Decision(1, 0.4), loss=0.0)
+    assert np.allclose(agent._weights, np.outer([-1 / 3, 1 / 0.4 - 1 / 3, -1 / 3], x))
+    agent.learn(x, mb.Decision(2, 0.1), loss=1.0)  # wrong: only the guess, action 1, is pushed down
+    assert np.allclose(agent._weights, np.outer([-1 / 3, 1 / 0.4 - 4 / 3, -1 / 3], x))
+    assert np.allclose(law(agent, x), [0.1, 0.8, 0.1])
+
+
+def test_newtron_minimises_its_sum_of_quadratics() -> None:
+    """Coordinate by coordinate, because the form is diagonal: argmin Σ G w + κβ G²(w - w_τ)²/2 + w²/(2D)."""
+    agent = mb.Newtron(2, alpha=2.0, beta=0.3, diameter=4.0, gamma=0.1, features=BARE, seed=0)
+    rng = np.random.default_rng(0)
+    terms: list[tuple[Array, float, Array]] = []
+    for _ in range(30):
+        x, action, right = rng.standard_normal(2), int(rng.integers(2)), bool(rng.integers(2))
+        W = agent._linear / agent._curvature if terms else np.zeros((2, 2))
+        P, p = softmax(2.0 * W @ x), 0.5
+        e = np.eye(2)[action] - 0.5
+        G = np.outer(-e * (1 - P[action]) / p if right else e * P[action] / p, x)
+        terms.append((G, (p if right else 1.0) * 0.3, W))
+        agent.learn(x, mb.Decision(action, p), float(not right))
+
+    def objective(flat: Array) -> float:
+        w = flat.reshape(2, 2)
+        return float(sum((G * w + k * G**2 * (w - v) ** 2 / 2).sum() for G, k, v in terms) + (w**2).sum() / 8)
+
+    best = minimize(objective, np.zeros(4), tol=1e-12).x.reshape(2, 2)
+    assert np.allclose(agent._linear / agent._curvature, best, atol=1e-5)
+    x = np.array([0.3, -0.4])
+    assert np.allclose(law(agent, x), 0.9 * softmax(2.0 * best @ x) + 0.05, atol=1e-4)
+
+
+def test_soba_learns_only_from_right_guesses_that_keep_the_balance() -> None:
+    """Against the algorithm written out; some right guesses must be skipped for the test to mean anything."""
+    agent = mb.SOBA(3, gamma=0.3, features=BARE, seed=0)
+    rng = np.random.default_rng(0)
+    theta, diagonal, balance, skipped = np.zeros((3, 2)), np.ones((3, 2)), 0.0, 0
+    for _ in range(200):
+        x, p = rng.standard_normal(2), float(rng.choice([0.1, 0.8]))
+        label, action = int(x[0] > 0), int(rng.integers(3))
+        agent.learn(x, mb.Decision(action, p), float(action != label))
+        if action == label:
+            W = theta / diagonal
+            scores = W @ x
+            others = np.where(np.arange(3) == label, -np.inf, scores)
+            best = (others == others.max()) / (others == others.max()).sum()
+            g = np.outer(best - np.eye(3)[label], x) / p
+            q = math.sqrt(p) * g
+            m = ((W * q).sum() ** 2 + 2 * (W * g).sum()) / (1 + (q**2 / diagonal).sum())
+            if m + balance >= 0:
+                theta, diagonal, balance = theta - g, diagonal + q**2, balance + m
+            else:
+                skipped += 1
+        assert np.allclose(agent._theta, theta)
+        assert np.allclose(agent._diagonal, diagonal)
+        assert agent._balance[0] == pytest.approx(balance)
+    assert skipped > 5
+
+
+def _posterior_cost(w: Array, mean: Array, precision: Array, x: Array, reward: float) -> float:
+    p = expit(w @ x)
+    likelihood = reward * np.log(p) + (1 - reward) * np.log(1 - p)
+    return float(0.5 * (precision * (w - mean) ** 2).sum() - likelihood)
+
+
+def test_logistic_ts_moves_to_the_posterior_mode() -> None:
+    agent = mb.LogisticTS(2, regularisation=0.7, features=BARE, seed=0)
+    rng = np.random.default_rng(0)
+    mean, precision = np.zeros(3), np.full(3, 0.7)
+    for _ in range(20):
+        x, reward = rng.standard_normal(3), float(rng.random())
+
+        mode = minimize(_posterior_cost, mean, (mean, precision, x, reward), tol=1e-12).x
+        agent.learn(x, mb.Decision(1, 0.5), reward=reward)
+        assert np.allclose(agent._mean[1], mode, atol=1e-4)
+        p = expit(agent._mean[1] @ x)
+        mean, precision = agent._mean[1].copy(), precision + x**2 * p * (1 - p)
+        assert np.allclose(agent._precision[1], precision, atol=1e-4)
+    assert not agent._mean[0].any()
+
+
+def test_supervised_learns_every_loss_at_once() -> None:
+    rng = np.random.default_rng(0)
+    X, losses = rng.standard_normal((60, 3)), rng.random((60, 2))
+    agent = mb.Supervised(2, features=BARE, seed=0)
+    for x, row in zip(X, losses, strict=True):
+        agent.learn_all(x, row)
+    for action in range(2):
+        theta, _ = naive.ridge(X, 1 - losses[:, action], 0.1)
+        assert np.allclose(agent._ridge.theta[action], theta)
+    before = agent._ridge.theta.copy()
+    for bad in ([0.5], [0.5, 2.0]):
+        with pytest.raises(ValueError, match="loss"):
+            agent.learn_all(X[0], bad)
+    assert np.array_equal(before, agent._ridge.theta)
+
+
+def test_the_skyline_beats_every_bandit() -> None:
+    env = mb.Classification.bundled("wine", seed=0)
+    skyline = mb.simulate(mb.Supervised(3, seed=0), env).losses.mean()
+    assert skyline < min(mb.simulate(learner(3, seed=0), env).losses.mean() for learner in (mb.LinUCB, mb.RegCB))

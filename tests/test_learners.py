@@ -95,16 +95,17 @@ class TestLinTS:
 
     def test_particles_have_the_posteriors_covariance(self) -> None:
         """Two actions at x and 0: P(first) = N(mean/σ) by the shared posterior; 20,000 particles, five errors."""
-        agent = mb.LinTS(2, scale=0.7, features=mb.Identity(), n_particles=20_000, seed=0)
+        agent = mb.LinTS(2, scale=3.0, features=mb.Identity(), n_particles=20_000, seed=0)
         rng = np.random.default_rng(0)
+        correlated = np.array([[1.0, 0.9, 0.8], [0.0, 0.3, 0.2], [0.0, 0.0, 0.3]])
         for _ in range(30):
-            agent.learn(rng.standard_normal((2, 3)) * [1.0, 2.0, 0.3], mb.Decision(int(rng.integers(2)), 0.5), 0.5)
-        x = np.array([0.4, -0.3, 1.0])
-        law = agent.act(np.stack([x, np.zeros(3)])).distribution
-        assert law is not None
-        mean, variance = agent._ridge.theta[0] @ x, x @ agent._ridge.covariance(0) @ x
-        exact = stats.norm.cdf(mean / (0.7 * np.sqrt(variance)))
-        assert abs(law[0] - exact) < 5 * np.sqrt(0.25 / 20_000)
+            agent.learn(rng.standard_normal((2, 3)) @ correlated, mb.Decision(int(rng.integers(2)), 0.5), 0.3)
+        for x in rng.standard_normal((20, 3)):
+            law = agent.act(np.stack([x, np.zeros(3)])).distribution
+            assert law is not None
+            mean, variance = agent._ridge.theta[0] @ x, x @ agent._ridge.covariance(0) @ x
+            exact = stats.norm.cdf(mean / (3.0 * np.sqrt(variance)))
+            assert abs(law[0] - exact) < 5 * np.sqrt(0.25 / 20_000)
 
     @pytest.mark.parametrize(("ratio", "error"), [(4.0, 1e-9), (20.0, 1e-9), (100.0, 2e-3)])
     def test_uneven_deviations_stay_accurate(self, ratio: float, error: float) -> None:

@@ -91,7 +91,7 @@ def largest_of_normals(mean: Array, deviation: Array, available: Mask) -> Array:
     return _largest_of_normals(mean, np.maximum(deviation, 1e-12 * widest), available)
 
 
-_STEP, _FINEST, _REACH = 0.25, 1.0 / 64.0, 8.0
+_STEP, _FINEST, _REACH = 0.5, 1.0 / 64.0, 8.0
 """Grid of `largest_of_normals`, in deviations of the action at hand: finer where another is narrower, to a limit."""
 
 
@@ -226,7 +226,7 @@ def _largest_of_normals(mean: Array, deviation: Array, available: Mask) -> Array
     for a in range(k):
         if not available[a] or mean[a] + _REACH * deviation[a] < floor:
             continue
-        step = max(_STEP * min(1.0, 2.0 * narrowest / deviation[a]), _FINEST)
+        step = max(_STEP * min(1.0, 1.5 * narrowest / deviation[a]), _FINEST)
         u = -_REACH
         while u <= _REACH:
             score = mean[a] + deviation[a] * u

@@ -359,8 +359,9 @@ def test_an_action_that_does_not_exist_has_no_loss() -> None:
 class TestOblivious:
     def test_arrays_are_frozen_and_checked(self) -> None:
         env = mb.Oblivious.of(np.zeros((3, 2)), np.zeros((3, 2)))
-        with pytest.raises(ValueError, match="read-only"):
-            env.losses[0, 0] = 1.0
+        for array in (env.losses, env.contexts):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0, 0] = 1.0
         for contexts, losses, message in (
             (np.zeros((3, 2)), np.zeros((2, 2)), "contexts must be 2 x d"),
             (np.zeros((3, 2)), np.zeros((3, 1)), "losses must be rounds x actions"),

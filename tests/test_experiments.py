@@ -393,6 +393,13 @@ class TestComparison:
         unpaired = abs(difference[0, 1]) / np.sqrt(2 * 0.25 / 2000)
         assert unpaired < 1.96
 
+    def test_every_seed_counts(self) -> None:
+        losses = np.zeros((2, 2, 100))
+        losses[1, 1, ::2] = 1.0  # they differ in the second seed only
+        difference, p = paired(losses)
+        assert difference[0, 1] == -0.25
+        assert p[0, 1] < 1e-9
+
     def test_equal_runs_are_no_evidence(self) -> None:
         losses = np.tile(np.random.default_rng(0).random(50), (2, 3, 1))
         assert paired(losses)[1][0, 1] == 1.0

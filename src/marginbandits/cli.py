@@ -150,10 +150,11 @@ def _announcement(plan: "Plan", done: int, jobs: int) -> str:
     from marginbandits.experiments.runner import estimated_seconds
 
     left = len(plan) - done
-    minutes = estimated_seconds(plan) * left / len(plan) / jobs / 60
+    seconds = estimated_seconds(plan) * left / len(plan) / jobs
+    wait = f"{seconds / 60:.0f} minutes" if seconds > 90 else f"{seconds:.0f} seconds"
     return (
         f"{len(plan):,} tasks: {len(plan.learners)} learners x {len(plan.data)} data sets x {plan.seeds} seeds; "
-        f"{done:,} done, {left:,} to go, about {minutes:.1f} minutes"
+        f"{done:,} done, {left:,} to go, about {wait}"
     )
 
 

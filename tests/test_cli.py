@@ -53,6 +53,14 @@ def test_a_plan_file(tmp_path: Path) -> None:
     assert "1 tasks" in result.output
 
 
+def test_options_beside_a_plan_are_refused_not_ignored(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text('data = ["iris"]\n[[learners]]\nclass = "LinUCB"\n')
+    for option in (["--rounds", "30"], ["--keep-order"], ["--data", "wine"]):
+        result = run("bakeoff", "--plan", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "out"), *option)
+        assert result.exit_code == 2
+        assert f"{option[0]} has no effect beside --plan" in result.output
+
+
 def test_list_shows_parameters_and_their_ranges() -> None:
     output = run("list").output
     assert "alpha = 0.2: a finite number at least 0" in output

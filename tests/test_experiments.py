@@ -338,11 +338,14 @@ class TestSummary:
 
     def test_report_says_what_happened(self, tmp_path: Path) -> None:
         with Store(":memory:") as store:
-            run_plan(small_plan(special(doubles.Raising)), store, locally(1))
-            plan = small_plan()
+            plan = small_plan(special(doubles.Raising))
+            run_plan(plan, store, locally(1))
+            store.put_failure(Failure("other", "Old", "iris", 0, "a failure of another plan"))
             store.set_fact(
                 "plan", {"keys": [task.key for task in plan.tasks()], "rounds": 60, "command": "the command"}
             )
+            with pytest.raises(ValueError, match="no data set"):
+                summarise([])
             summary = write_report(store, tmp_path / "report.html")
             table = to_csv(store)
             to_parquet(store, tmp_path / "out.parquet")
@@ -350,6 +353,7 @@ class TestSummary:
         html = (tmp_path / "report.html").read_text()
         for words in (result_sentence(summary), "the command", "iris", "wine", "ten rounds are enough", "<svg"):
             assert words in html
+        assert "another plan" not in html
         assert "http" not in html.replace("http://www.w3.org/2000/svg", "")
         assert all(name in text_table(summary) for name in summary.learners)
         assert table.splitlines()[0].startswith("data,learner,seed,n_actions,rounds,loss")

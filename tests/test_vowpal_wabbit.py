@@ -1,6 +1,7 @@
 """The peer's wrapper, against a stand-in for its package: what is said to it, and what is made of its answers."""
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -52,6 +53,12 @@ def test_its_probabilities_are_played_on_the_available_actions() -> None:
     assert np.allclose(np.asarray(agent.act([1.0]).distribution), [0.6, 0.2, 0.2])
     assert np.allclose(np.asarray(agent.act([1.0], available=[False, True, True]).distribution), [0, 0.6, 0.4])
     assert agent._vw.asked[-1] == ["|a1 f0:1", "|a2 f0:1"]
+
+
+def test_saving_is_refused_rather_than_lossy(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="cannot be saved"):
+        VowpalWabbit(2, seed=0).save(tmp_path / "agent.npz")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_it_joins_a_plan_where_it_is_installed() -> None:

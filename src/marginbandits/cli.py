@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from marginbandits import __version__
 
@@ -66,6 +67,8 @@ def bakeoff(plan_file: Path | None, out: Path, jobs: int, dask: str | None, **op
     from marginbandits.experiments.runner import run_plan
     from marginbandits.experiments.store import Store
 
+    if plan_file is not None:
+        _refuse_beside_a_plan(options)
     plan = _explained(lambda: _plan(plan_file, options))
     spread = _explained(lambda: _spread(dask, jobs))
     out.mkdir(parents=True, exist_ok=True)
@@ -144,6 +147,13 @@ def _plan(plan_file: Path | None, options: dict[str, Any]) -> "Plan":
         shuffle=not options["keep_order"],
         label=options["label"],
     )
+
+
+def _refuse_beside_a_plan(options: dict[str, Any]) -> None:
+    context = click.get_current_context()
+    for name in options:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name.replace('_', '-')} has no effect beside --plan: put it into the file")
 
 
 def _announcement(plan: "Plan", done: int, jobs: int) -> str:

@@ -95,7 +95,7 @@ class Task:
         """A hash of everything that decides the outcome."""
         facts = {
             "version": VERSION,
-            "class": self.learner.cls.__qualname__,
+            "class": f"{self.learner.cls.__module__}.{self.learner.cls.__qualname__}",
             "parameters": saving.describe(sorted(self.learner.parameters.items())),
             "data": self.data.digest,
             "rounds": self.rounds,

@@ -78,7 +78,7 @@ def write_report(store: Store, path: Path) -> Summary:
     plan = store.fact("plan")
     settings: Mapping[str, object] = plan if isinstance(plan, dict) else {}
     keys = settings.get("keys")
-    wanted = keys if isinstance(keys, list) else None
+    wanted = set(keys) if isinstance(keys, list) else None
     summary = summarise(store.outcomes(wanted), shuffle=bool(settings.get("shuffle", True)))
     colours = dict(zip(summary.learners, (*PALETTE, *[OTHERS] * len(summary.learners)), strict=False))
     body = [
@@ -92,7 +92,7 @@ def write_report(store: Store, path: Path) -> Summary:
         _losses(summary),
         _curves(summary, colours),
         _diagnostics(summary, colours),
-        _failures(store.failures()),
+        _failures([one for one in store.failures() if wanted is None or one.key in wanted]),
         _rerun(settings),
     ]
     html = (

@@ -112,6 +112,7 @@ def _in_processes(tasks: Iterable[Task], workers: int) -> Iterator[Outcome | Fai
             else:
                 suspects.extend(under_way.values())
         finally:
+            # Before Python 3.14 there is no public way to end tasks under way.
             processes = list((pool._processes or {}).values())
             pool.shutdown(wait=False, cancel_futures=True)
             for process in processes:

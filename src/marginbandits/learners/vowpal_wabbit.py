@@ -7,6 +7,7 @@ or sent to another process, and is built afresh wherever a task runs.
     explore     epsilon, bag, cover, regcbopt, squarecb
 """
 
+import os
 from typing import Annotated, Any
 
 import numpy as np
@@ -76,3 +77,7 @@ class VowpalWabbit(Learner):
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
         return {}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Refused: what it has learnt is not here to be written."""
+        raise ValueError(f"VowpalWabbit keeps its weights in its own memory; it cannot be saved to {path}")

@@ -273,6 +273,23 @@ def test_mixture_play_is_exactly_unbiased(p: Problem) -> None:
         assert at_most(moment, 2 * p.K**2 * ratio * max(1.0, ratio / 2))  # smoothing by 1/(2K) costs at most a factor 2
 
 
+def test_enough_particles_keep_every_probability_within_a_factor_of_two() -> None:
+    """J >= 8 ln(K/δ)/μ draws: p̄ >= P/2 for all actions, but for a share δ of 400 repetitions; 10 draws do not do it."""
+    rng = np.random.default_rng(0)
+    K, mu, delta = 5, 0.02, 0.05
+    regressors = np.concatenate([10.0 * np.eye(K), np.zeros((1, K))])
+    weights = np.array([0.9, 0.04, 0.03, 0.02, 0.005, 0.005])
+    laws = explore(proportional(Hinge(1.0)(regressors - regressors.mean(1, keepdims=True))), mu)
+    P = weights @ laws
+
+    def misses(particles: int) -> float:
+        drawn = rng.choice(len(weights), (400, particles), p=weights)
+        return float((laws[drawn].mean(1) < P / 2).any(1).mean())
+
+    assert misses(math.ceil(8 * math.log(K / delta) / mu)) <= delta
+    assert misses(10) > delta
+
+
 # C4
 
 

@@ -68,7 +68,7 @@ def text_table(summary: Summary) -> str:
         lines.append(
             f"{one.learner:<{width}}{one.loss.mean:>10.3f}"
             + f"{band:>18}" * several
-            + f"{one.normalised:>12.3f}{one.rank:>7.2f}{one.wins:>7}{one.losses:>8}{rate:>11,.0f}"
+            + f"{one.normalised:>12.3f}{one.rank.mean:>7.2f}{one.wins:>7}{one.losses:>8}{rate:>11,.0f}"
         )
     return "\n".join(lines)
 
@@ -139,7 +139,7 @@ def _leaderboard(summary: Summary, colours: dict[str, str]) -> str:
             f"{one.loss.mean:.4f}",
             band,
             f"{one.normalised:.3f}",
-            f"{one.rank:.2f}",
+            f"{one.rank.mean:.2f}",
             f"{one.wins}",
             f"{one.losses}",
         ]
@@ -151,9 +151,11 @@ def _leaderboard(summary: Summary, colours: dict[str, str]) -> str:
         f"{'the supervised skyline' if SKYLINE in summary.learners else 'the best learner of each data set'} and 1 for "
         f"uniform play. Wins and losses count paired differences significant at {LEVEL:.0%}, over data sets and rivals."
     )
+    places = [(s.learner, *s.rank, colours[s.learner]) for s in sorted(summary.standings, key=lambda s: s.rank.mean)]
     return (
         f"<h2>Leaderboard</h2>{_table(head, rows)}<p class='note'>{explain}</p>"
         f"<div class='dots scroll'>{dot_chart(dots, label='mean loss, with its 95% interval over seeds')}</div>"
+        f"<div class='dots scroll'>{dot_chart(places, label='mean rank, with its 95% interval over data sets')}</div>"
     )
 
 

@@ -27,7 +27,7 @@ class Standing:
     learner: str
     loss: Interval
     normalised: float
-    rank: float
+    rank: Interval  # over data sets
     wins: int
     losses: int
     diagnostics: dict[str, float]
@@ -75,13 +75,13 @@ def summarise(outcomes: Iterable[Outcome], *, shuffle: bool = True) -> Summary:
     by_seed = np.array([losses.mean(2) for losses in played.values()])
     floor, ceiling = _scale(table, names, whole)
     normalised = ((table - floor) / (ceiling - floor)).mean(0)
-    rank = ranks(table).mean(0)
+    place = ranks(table)
     standings = [
         Standing(
             names[i],
             interval(by_seed[:, i].mean(0)),
             float(normalised[i]),
-            float(rank[i]),
+            interval(place[:, i]),
             int(wins[i].sum()),
             int(wins[:, i].sum()),
             _diagnostics([runs[names[i]] for runs in whole.values()]),

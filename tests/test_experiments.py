@@ -335,6 +335,19 @@ class TestSummary:
         with pytest.raises(ValueError, match="no data set"):
             summarise(outcomes[:1] + outcomes[-1:])
 
+    def test_hindsight_is_added_only_when_asked_for_and_says_so(self) -> None:
+        plan = Plan.of(data=["iris", "wine"], learners=["LinUCB", "LinUCB(alpha=2.0)", "Uniform"], rounds=60, seeds=2)
+        with Store(":memory:") as store:
+            run_plan(plan, store, locally(1))
+            outcomes = list(store.outcomes())
+        assert not any("hindsight" in name for name in summarise(outcomes).learners)
+        summary = summarise(outcomes, hindsight=True)
+        column = summary.learners.index("LinUCB, best of 2 in hindsight")
+        variants = [i for i, name in enumerate(summary.learners) if name in ("LinUCB", "LinUCB(alpha=2.0)")]
+        assert np.allclose(summary.table[:, column], summary.table[:, variants].min(1))
+        assert len(summary.learners) == 4
+        assert "hindsight" not in result_sentence(summary).split(",")[0]
+
     def test_report_says_what_happened(self, tmp_path: Path) -> None:
         with Store(":memory:") as store:
             plan = small_plan(special(doubles.Raising))

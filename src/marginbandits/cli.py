@@ -90,9 +90,12 @@ def bakeoff(plan_file: Path | None, out: Path, jobs: int, dask: str | None, **op
 
 @main.command()
 @click.argument("folder", type=click.Path(file_okay=False, exists=True, path_type=Path))
-def report(folder: Path) -> None:
+@click.option(
+    "--hindsight", is_flag=True, help="Add the best setting per data set of each class that ran with several."
+)
+def report(folder: Path, hindsight: bool) -> None:
     """Write the report of a bake-off again, from what is stored in FOLDER."""
-    _report(_has_results(folder))
+    _report(_has_results(folder), hindsight=hindsight)
 
 
 @main.command()
@@ -197,12 +200,12 @@ def _with_progress(total: int, done: int, run: Callable[[Callable[[], object]], 
         return run(bar.update)
 
 
-def _report(out: Path) -> None:
+def _report(out: Path, *, hindsight: bool = False) -> None:
     from marginbandits.experiments.report import result_sentence, text_table, write_report
     from marginbandits.experiments.store import Store
 
     with Store(out / STORE) as store:
-        summary = _explained(lambda: write_report(store, out / REPORT))
+        summary = _explained(lambda: write_report(store, out / REPORT, hindsight=hindsight))
     click.echo(f"{text_table(summary)}\n\n{result_sentence(summary)}\nReport: {out / REPORT}")
 
 

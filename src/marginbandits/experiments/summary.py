@@ -47,8 +47,12 @@ class Summary:
     incomplete: list[str]  # data sets left out because some learner has not finished there
 
 
-def summarise(outcomes: Iterable[Outcome], *, shuffle: bool = True) -> Summary:
-    """Compare the learners on every data set where all of them finished the same seeds."""
+def summarise(outcomes: Iterable[Outcome], *, shuffle: bool = True, hindsight: bool = False) -> Summary:
+    """Compare the learners on every data set where all of them finished the same seeds.
+
+    `hindsight` adds, for each class that ran with several settings, the best of them on each data set, labelled so:
+    what a tuner who knew the outcome would have got.
+    """
     by_data: dict[str, dict[str, dict[int, Outcome]]] = defaultdict(lambda: defaultdict(dict))
     for outcome in outcomes:
         by_data[outcome.data][outcome.learner][outcome.seed] = outcome
@@ -62,6 +66,8 @@ def summarise(outcomes: Iterable[Outcome], *, shuffle: bool = True) -> Summary:
     incomplete = sorted(by_data.keys() - whole.keys())
     if not whole:
         raise ValueError("no data set has been finished by every learner yet")
+    if hindsight:
+        names += _add_hindsight(whole, names)
     order = sorted(seeds)
     played = {
         data: np.array([[runs[name][seed].losses for seed in order] for name in names]) for data, runs in whole.items()
@@ -99,6 +105,23 @@ def summarise(outcomes: Iterable[Outcome], *, shuffle: bool = True) -> Summary:
         len(order),
         incomplete,
     )
+
+
+def _add_hindsight(whole: dict[str, dict[str, dict[int, Outcome]]], names: list[str]) -> list[str]:
+    groups = defaultdict(list)
+    for name in names:
+        groups[name.split("(")[0]].append(name)
+    added = []
+    for group, variants in groups.items():
+        if len(variants) > 1:
+            added.append(f"{group}, best of {len(variants)} in hindsight")
+            for runs in whole.values():
+                runs[added[-1]] = min((runs[one] for one in variants), key=_mean_loss)
+    return added
+
+
+def _mean_loss(runs: dict[int, Outcome]) -> float:
+    return float(np.mean([outcome.losses.mean() for outcome in runs.values()]))
 
 
 def _aligned(losses: Array, seeds: list[int], shuffle: bool) -> Array:

@@ -90,9 +90,7 @@ def bakeoff(plan_file: Path | None, out: Path, jobs: int, dask: str | None, **op
 
 @main.command()
 @click.argument("folder", type=click.Path(file_okay=False, exists=True, path_type=Path))
-@click.option(
-    "--hindsight", is_flag=True, help="Add the best setting per data set of each class that ran with several."
-)
+@click.option("--hindsight", is_flag=True, help="Add the best setting per data set of classes that ran with several.")
 def report(folder: Path, hindsight: bool) -> None:
     """Write the report of a bake-off again, from what is stored in FOLDER."""
     _report(_has_results(folder), hindsight=hindsight)

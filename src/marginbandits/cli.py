@@ -43,7 +43,7 @@ def main() -> None:
     help="Tables, separated by commas: bundled names, openml:NUMBER, files (.npz with X and y, .csv, .parquet), or "
     "folders (every .npz in them, or if there is none every .csv and .parquet).",
 )
-@click.option("--learners", help="Learners, separated by commas, with parameters as in LinUCB(features=fourier).")
+@click.option("--learners", help="Learners, separated by commas, as in LinUCB,LinTS(scale=0.2); all by default.")
 @click.option("--label", help="Label column of .csv and .parquet files, if not called label, target, class or y.")
 @click.option("--rounds", type=click.IntRange(min=20), default=3000, show_default=True, help="Rows to play, at most.")
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Orders to play them in.")

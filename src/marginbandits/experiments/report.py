@@ -26,10 +26,12 @@ h3 { font-size: 14px; margin: 0 0 4px; }
 p { max-width: 75ch; } .lead { font-size: 18px; } .note { color: var(--soft); font-size: 13px; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: 4px 10px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; } th { font-weight: 600; color: var(--soft); font-size: 13px; }
+th:first-child, td:first-child { text-align: left; }
+th { font-weight: 600; color: var(--soft); font-size: 13px; white-space: normal; vertical-align: bottom; }
 td.best { font-weight: 700; } .matrix td, .matrix th { text-align: center; min-width: 44px; }
 .matrix td:first-child, .matrix th:first-child { text-align: left; }
 .key { display: inline-block; width: 12px; height: 12px; border-radius: 3px; margin-right: 7px; vertical-align: -1px; }
+.entry { white-space: nowrap; margin-right: 14px; }
 .grid-of-charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(300px, 1fr)); gap: 18px; }
 figure { margin: 0; break-inside: avoid; } svg { max-width: 100%; height: auto; }
 svg text { font: 10.5px system-ui, sans-serif; fill: var(--soft); } svg .grid { stroke: var(--line); stroke-width: 1; }
@@ -192,7 +194,7 @@ def _losses(summary: Summary) -> str:
 
 
 def _curves(summary: Summary, colours: dict[str, str]) -> str:
-    legend = " &nbsp; ".join(_key(colours[name]) + escape(name) for name in summary.learners)
+    legend = " ".join(f'<span class="entry">{_key(colours[name])}{escape(name)}</span>' for name in summary.learners)
     figures = []
     for data, lines in summary.curves.items():
         series = [Series(name, values, colours[name]) for name, values in lines.items()]

@@ -96,7 +96,7 @@ class TestClassification:
     )
     def test_bad_tables_are_refused(self, X: object, y: object, message: str) -> None:
         with pytest.raises(ValueError, match=message):
-            mb.Classification(X, y)  # type: ignore[arg-type]
+            mb.Classification(X, y)  # type: ignore[arg-type]  # refused on purpose
 
     def test_labels_of_any_one_kind_and_sparse_tables(self) -> None:
         from scipy import sparse
@@ -333,9 +333,9 @@ class TestLogged:
     )
     def test_bad_logs_are_refused(self, change: dict[str, object], message: str) -> None:
         good = {"contexts": [[1.0], [2.0]], "actions": [0, 1], "losses": [0.5, 0.5], "probabilities": [0.5, 0.5]}
-        mb.Logged(**good, n_actions=2)  # type: ignore[arg-type]
+        mb.Logged(**good, n_actions=2)  # type: ignore[arg-type]  # refused on purpose
         with pytest.raises(ValueError, match=message):
-            mb.Logged(**{**good, **change}, n_actions=2)  # type: ignore[arg-type]
+            mb.Logged(**{**good, **change}, n_actions=2)  # type: ignore[arg-type]  # refused on purpose
 
     def test_the_log_is_a_copy(self) -> None:
         losses = np.array([0.5, 0.5])

@@ -1,11 +1,11 @@
 """Plans, the store and the runner: the same numbers wherever and however often a plan runs, and nothing lost."""
 
+import itertools
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -81,10 +81,10 @@ class TestRunner:
 
     def test_a_rerun_does_nothing_and_an_interrupted_run_resumes(self, reference: list[tuple[object, ...]]) -> None:
         def half(tasks: object) -> object:
-            yield from map(run_task, list(tasks)[:5])  # type: ignore[call-overload]
+            yield from map(run_task, list(tasks)[:5])  # type: ignore[call-overload]  # tasks are iterable
 
         with Store(":memory:") as store:
-            run_plan(small_plan(), store, half)  # type: ignore[arg-type]
+            run_plan(small_plan(), store, half)  # type: ignore[arg-type]  # refused on purpose
             assert len(store.finished()) == 5
             ran: list[int] = []
             run_plan(small_plan(), store, locally(1), progress=lambda: ran.append(1))
@@ -176,7 +176,7 @@ class TestStore:
             "seed": 1,
             "losses": np.array([0.0, 0.25, 1.0]),
         }
-        return Outcome(**{**facts, **change}, metrics={"loss": 0.4})  # type: ignore[arg-type]
+        return Outcome(**{**facts, **change}, metrics={"loss": 0.4})  # type: ignore[arg-type]  # refused on purpose
 
     def test_what_goes_in_comes_out(self, tmp_path: Path) -> None:
         with Store(tmp_path / "s.sqlite") as store:
@@ -209,22 +209,17 @@ class TestStore:
             store.put(self.outcome(key="k2", losses=noise))
             assert store.finished() == {"k", "k2"}
 
-    def test_thousands_of_tasks_report_quickly(self, tmp_path: Path) -> None:
-        """A limit far above what it takes (about 1 s): it catches a cost that grows with the square of the tasks."""
+    def test_many_tasks_are_summarised(self, tmp_path: Path) -> None:
         rng = np.random.default_rng(0)
         metrics = dict.fromkeys(METRICS, 1.0)
         with Store(tmp_path / "s.sqlite") as store:
-            for data in range(20):
-                for learner in range(20):
-                    for seed in range(5):
-                        losses = (rng.random(300) < 0.3 + 0.01 * learner).astype(float)
-                        key = f"{data} {learner} {seed}"
-                        store.put(Outcome(key, f"L{learner:02}", f"d{data}", 2, seed, losses, metrics))
-            start = time.perf_counter()
+            for data, learner, seed in itertools.product(range(10), range(6), range(5)):
+                losses = (rng.random(300) < 0.3 + 0.03 * learner).astype(float)
+                store.put(Outcome(f"{data} {learner} {seed}", f"L{learner}", f"d{data}", 2, seed, losses, metrics))
             summary = write_report(store, tmp_path / "report.html")
-            assert time.perf_counter() - start < 60
-        assert summary.learners[0] == "L00"
-        assert summary.wins[0, 19] == 20
+        assert summary.learners == [f"L{i}" for i in range(6)]
+        assert summary.wins[0, 5] == 10
+        assert summary.wins[5, 0] == 0
 
 
 METRICS = (
@@ -271,7 +266,7 @@ class TestPlan:
 
         def key(**change: object) -> str:
             options = {"data": [str(tmp_path / "a.npz")], "learners": ["LinUCB"], "rounds": 5, "seeds": 1}
-            return next(iter(Plan.of(**{**options, **change}).tasks())).key  # type: ignore[arg-type]
+            return next(iter(Plan.of(**{**options, **change}).tasks())).key  # type: ignore[arg-type]  # refused on purpose
 
         keys = {key(), key(rounds=4), key(learners=["LinUCB(alpha=0.1)"]), key(learners=["LinTS"]), key(shuffle=False)}
         np.savez(tmp_path / "a.npz", X=2 * np.eye(6), y=[0, 1, 2, 0, 1, 2])

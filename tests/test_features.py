@@ -142,7 +142,7 @@ def test_unknown_names_and_bad_lists_are_refused() -> None:
     with pytest.raises(ValueError, match="'furier'"):
         feature_map("furier")
     with pytest.raises(ValueError, match=r"maps\[1\] must be a FeatureMap, got 3"):
-        mb.Chain([mb.Bias(), 3])  # type: ignore[list-item]
+        mb.Chain([mb.Bias(), 3])  # type: ignore[list-item]  # refused on purpose
     with pytest.raises(ValueError, match="maps must not be empty"):
         mb.Concatenate([])
 
@@ -194,7 +194,7 @@ class TestScores:
         with pytest.raises(ValueError, match="3 scores"):
             mb.Finite([lambda x: [2.0, -2.0]], 3, 9.0).values(np.ones(1))
         with pytest.raises(ValueError, match=r"regressors\[0\]"):
-            mb.Finite([3], 3, 9.0)  # type: ignore[list-item]
+            mb.Finite([3], 3, 9.0)  # type: ignore[list-item]  # refused on purpose
         with pytest.raises(ValueError, match="empty"):
             mb.Finite([], 3, 9.0)
 

@@ -131,7 +131,7 @@ class TestInputs:
     def test_what_is_no_number_is_no_context(self, context: object) -> None:
         agent = mb.LinUCB(2, seed=0)
         with pytest.raises(ValueError, match="context"):
-            agent.act(context)  # type: ignore[arg-type]
+            agent.act(context)  # type: ignore[arg-type]  # refused on purpose
 
     def test_huge_whole_numbers_are_refused_everywhere(self) -> None:
         agent = mb.LinUCB(2, seed=0)
@@ -151,8 +151,9 @@ class TestInputs:
                 agent.learn_many([[1.0]], *arguments)
         with pytest.raises(ValueError, match="action"):
             agent.learn_many([[1.0]], [mb.Decision(7, 0.5)], [0.5])
-        with pytest.raises(ValueError, match="available"):
-            agent.act_many([[1.0]], available=True)
+        for mask in (True, np.array(True), [], [[True], [True, False]]):
+            with pytest.raises(ValueError, match="available"):
+                agent.act_many([[1.0]], available=mask)
         with pytest.raises(ValueError, match="available"):
             agent.act([1.0], available=[[True], [True, False]])
         assert agent.act_many(np.empty((0, 3))) == []
@@ -216,7 +217,7 @@ class TestInputs:
 
     def test_numpy_numbers_are_actions_and_probabilities(self) -> None:
         agent = mb.LinUCB(2, seed=0)
-        agent.learn([1.0], mb.Decision(np.int64(1), np.float32(0.5)), loss=0.0)  # type: ignore[arg-type]
+        agent.learn([1.0], mb.Decision(np.int64(1), np.float32(0.5)), loss=0.0)  # type: ignore[arg-type]  # refused on purpose
 
     def test_the_first_context_learnt_fixes_the_shape(self) -> None:
         agent = mb.LinUCB(3, seed=0)

@@ -102,4 +102,4 @@ def test_explore_gives_every_available_action_its_floor() -> None:
 )
 def test_bad_values_are_refused_by_name(call: object, name: str) -> None:
     with pytest.raises(ValueError, match=name):
-        call()  # type: ignore[operator]
+        call()  # type: ignore[operator]  # any callable

@@ -52,7 +52,7 @@ def test_custom_feature_recipes_survive(tmp_path: Path) -> None:
     again = mb.load(tmp_path / "agent.npz")
     assert repr(again.features) == repr(recipe)
     x = np.ones(4)
-    assert np.array_equal(agent.act(x).distribution, again.act(x).distribution)  # type: ignore[arg-type]
+    assert np.array_equal(agent.act(x).distribution, again.act(x).distribution)  # type: ignore[arg-type]  # refused on purpose
 
 
 @pytest.mark.parametrize("bits", ["PCG64", "PCG64DXSM", "Philox", "SFC64", "MT19937"])

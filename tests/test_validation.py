@@ -39,7 +39,7 @@ def test_good_values_pass_as_plain_numbers() -> None:
 )
 def test_bad_values_are_named(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        example(**arguments)  # type: ignore[arg-type]
+        example(**arguments)  # type: ignore[arg-type]  # refused on purpose
 
 
 CONSTRAINTS = [
@@ -72,4 +72,4 @@ def test_declarations_can_be_read() -> None:
 
 def test_a_wrong_call_is_a_type_error_as_usual() -> None:
     with pytest.raises(TypeError, match="missing a required argument: 'count'"):
-        example()  # type: ignore[call-arg]
+        example()  # type: ignore[call-arg]  # refused on purpose

@@ -161,7 +161,7 @@ def _announcement(plan: "Plan", done: int, jobs: int) -> str:
     from marginbandits.experiments.runner import estimated_seconds
 
     left = len(plan) - done
-    seconds = estimated_seconds(plan) * left / len(plan) / jobs
+    seconds = estimated_seconds(plan) * left / len(plan) / jobs if left else 0.0
     wait = f"{seconds / 60:.0f} minutes" if seconds > 90 else f"{seconds:.0f} seconds"
     return (
         f"{len(plan):,} tasks: {len(plan.learners)} learners x {len(plan.data)} data sets x {plan.seeds} seeds; "

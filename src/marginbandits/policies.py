@@ -6,9 +6,9 @@
     explore        p^μ = (1 - nμ) p + μ, on the n available actions
     largest_of_normals   π(a) = P(s_a is largest), s independent normals: Thompson sampling
 
-Every function works over the last axis, and takes `available`, a mask of the actions that may be played: the others
-get probability exactly 0. `sample` turns a distribution and one uniform draw into an action; it never returns an
-action of probability 0. All are compiled: a row costs about a microsecond.
+All but the last work over the last axis of any array. All take `available`, a mask of the actions that may be played:
+the others get probability exactly 0. `sample` turns a distribution and one uniform draw into an action; it never
+returns an action of probability 0.
 
 >>> from marginbandits.surrogates import Hinge
 >>> p = proportional(Hinge(margin=1.0)([0.5, 0.5, -1.0]))

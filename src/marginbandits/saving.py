@@ -1,8 +1,8 @@
 """Objects as data: an `.npz` of plain arrays with a JSON header. Loading reads numbers and runs nothing.
 
-The header names the class, its constructor's arguments and each array's type and shape. A class is looked up among
-those already imported, never imported by name; arrays are read with pickling off; every array must have exactly the
-type and shape that the rebuilt object expects. Anything else is a `ValueError` that says what is wrong with the file.
+The header names the class and its constructor's arguments. A class is looked up among those already imported, never
+imported by name; arrays are read with pickling off; every array must have exactly the type and shape that the rebuilt
+object expects. Anything else is a `ValueError` that says what is wrong with the file.
 """
 
 import json

@@ -18,6 +18,7 @@ __all__ = [
     "Array",
     "Decision",
     "Environment",
+    "FullInformation",
     "Interaction",
     "Mask",
     "ParametricScores",
@@ -103,6 +104,14 @@ class ParametricScores(Scores, Protocol):
 
     def project(self, parameters: Array) -> Array:
         """The nearest point of Θ."""
+
+
+@runtime_checkable
+class FullInformation(Protocol):
+    """A learner that can be shown the losses of all actions: no bandit, but the skyline for one."""
+
+    def learn_all(self, context: npt.ArrayLike, losses: Array) -> None:
+        """Learn the losses of all K actions of one round."""
 
 
 class Round(Protocol):

@@ -14,13 +14,14 @@ The same declarations give the tests their bad values, and the documentation its
 disagree. Everything that is refused is refused with a `ValueError` that names the argument and the value.
 """
 
+import difflib
 import functools
 import inspect
 import math
 import numbers
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any, ParamSpec, TypeVar, get_type_hints
 
 import numpy as np
@@ -40,6 +41,7 @@ __all__ = [
     "Seed",
     "constraints",
     "remembered",
+    "suggestion",
     "validated",
 ]
 
@@ -188,6 +190,17 @@ class OneOf(Constraint):
                 self.clean(value)
             except ValueError:
                 yield value
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """The end of an error about an unknown name: the nearest known one, or all of them.
+
+    >>> suggestion("digit", ["digits", "iris"])
+    "; did you mean 'digits'?"
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(word, names, 1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(names)}"
 
 
 ActionCount = Annotated[int, Integer(2)]

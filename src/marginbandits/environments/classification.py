@@ -7,9 +7,8 @@
 (150, 3, (150, 4))
 """
 
-import difflib
 import os
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,7 @@ import scipy.sparse
 from marginbandits import saving
 from marginbandits.environments.base import Oblivious, flipped, zero_one_losses
 from marginbandits.types import Array
-from marginbandits.validation import Instance, Integer, OneOf, Real, Seed, validated
+from marginbandits.validation import Instance, Integer, OneOf, Real, Seed, suggestion, validated
 
 __all__ = ["BUNDLED", "Classification"]
 
@@ -85,9 +84,7 @@ class Classification(Oblivious):
         from sklearn import datasets  # costs a second to import, and only this needs it
 
         if name not in BUNDLED:
-            near = difflib.get_close_matches(name, BUNDLED, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(BUNDLED)}"
-            raise ValueError(f"no bundled set is called {name!r}; {hint}")
+            raise ValueError(f"no bundled set is called {name!r}{suggestion(name, BUNDLED)}")
         X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
         if name == "diabetes":
             y = np.searchsorted(np.quantile(y, [1 / 3, 2 / 3]), y)
@@ -110,12 +107,13 @@ class Classification(Oblivious):
                 columns.append(np.where(np.isnan(column), np.nanmean(column), column))
             else:
                 columns.extend((column == level).astype(float) for level in range(len(levels)))
-        return cls(np.stack(columns, 1), bunch.target, **options)  # type: ignore[arg-type]
+        return cls(np.stack(columns, 1), bunch.target, **options)  # type: ignore[arg-type]  # as above
 
 
 def _table(X: npt.ArrayLike) -> Array:
     try:
-        contexts = np.asarray(X.toarray() if scipy.sparse.issparse(X) else X, float)  # type: ignore[union-attr]
+        dense: Any = X.toarray() if scipy.sparse.issparse(X) else X  # type: ignore[union-attr]  # SciPy has no types
+        contexts = np.asarray(dense, float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"X must be a table of numbers: {error}") from None
     if contexts.ndim != 2 or 0 in contexts.shape:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.environments.classification import BUNDLED, Classification
+from marginbandits.frames import read_parquet
 from marginbandits.types import Array
 
 __all__ = ["SUFFIXES", "read_table", "table_from_columns"]
@@ -41,7 +42,7 @@ def read_table(source: str, *, label: str | None = None) -> tuple[Array, npt.NDA
     if path.suffix == ".csv":
         return _read_csv(path, label)
     if path.suffix == ".parquet":
-        return _read_parquet(path, label)
+        return table_from_columns(read_parquet(path), label=label, name=str(path))
     raise ValueError(f"{source} is no data file this reads: {', '.join(SUFFIXES)}")
 
 
@@ -78,21 +79,6 @@ def _read_csv(path: Path, label: str | None) -> tuple[Array, npt.NDArray[Any]]:
     if not body:
         raise ValueError(f"{path} has a header but no rows")
     return table_from_columns(dict(zip(header, zip(*body, strict=True), strict=True)), label=label, name=str(path))
-
-
-def _read_parquet(path: Path, label: str | None) -> tuple[Array, npt.NDArray[Any]]:
-    try:
-        import narwhals as nw
-    except ImportError as error:
-        raise ImportError('Parquet files need narwhals: pip install "marginbandits[frames]"') from error
-    for backend in ("pyarrow", "polars", "pandas"):
-        try:
-            frame = nw.read_parquet(str(path), backend=backend)
-        except ImportError:
-            continue
-        columns = {name: frame[name].to_list() for name in frame.columns}
-        return table_from_columns(columns, label=label, name=str(path))
-    raise ImportError("Parquet files need one of pyarrow, polars or pandas besides narwhals")
 
 
 def _refuse_empty(cells: Sequence[Any], column: str, name: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from marginbandits.experiments.store import Store
+from marginbandits.frames import write_parquet
 
 __all__ = ["rows", "to_csv", "to_parquet"]
 
@@ -39,16 +40,5 @@ def to_csv(store: Store) -> str:
 
 def to_parquet(store: Store, path: Path) -> None:
     """The rows as a Parquet file."""
-    try:
-        import narwhals as nw
-    except ImportError as error:
-        raise ImportError('Parquet files need narwhals: pip install "marginbandits[frames]"') from error
     table = rows(store)
-    columns = {name: [row[name] for row in table] for name in table[0]} if table else {}
-    for backend in ("pyarrow", "polars", "pandas"):
-        try:
-            nw.from_dict(columns, backend=backend).write_parquet(str(path))
-        except ImportError:
-            continue
-        return
-    raise ImportError("Parquet files need one of pyarrow, polars or pandas besides narwhals")
+    write_parquet({name: [row[name] for row in table] for name in (table[0] if table else ())}, path)

@@ -14,7 +14,6 @@ Or as words: `Plan.of(data=["digits"], learners=["LinUCB", "LinUCB(features=four
 """
 
 import ast
-import difflib
 import functools
 import hashlib
 import importlib.util
@@ -36,6 +35,7 @@ from marginbandits.environments.tables import SUFFIXES, read_table
 from marginbandits.learners.base import Learner
 from marginbandits.learners.vowpal_wabbit import VowpalWabbit
 from marginbandits.types import Array
+from marginbandits.validation import suggestion
 
 __all__ = ["Data", "LearnerSpec", "Plan", "Task", "known_learners", "nameable_learners", "played_rows"]
 
@@ -164,7 +164,7 @@ class Plan:
             raise ValueError(f"{path} is not TOML: {error}") from error
         known = {"rounds", "seeds", "shuffle", "data", "label", "learners"}
         for name in table.keys() - known:
-            raise ValueError(f"{path}: unknown entry {name!r}{_hint(name, known)}")
+            raise ValueError(f"{path}: unknown entry {name!r}{suggestion(name, known)}")
         if not isinstance(table.get("data"), list) or not isinstance(table.get("learners"), list):
             raise ValueError(f"{path} must have a list of data and at least one [[learners]] table")
         specs = []
@@ -233,7 +233,7 @@ def find_data(source: str, label: str | None) -> list[Data]:
             raise ValueError(f"the folder {source} holds no {', '.join(SUFFIXES)} file")
         return [found for one in files for found in find_data(str(one), label)]
     if not path.exists():
-        raise ValueError(f"no data called {source!r}: no such file or folder{_hint(source, BUNDLED)}")
+        raise ValueError(f"no data called {source!r}: no such file or folder{suggestion(source, BUNDLED)}")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     return [Data(path.stem, str(path.resolve()), f"{digest}:{label}", label)]
 
@@ -255,23 +255,18 @@ def _shape(data: Data, rounds: int) -> tuple[int, int]:
 def _spec(label: str | None, name: str, parameters: dict[str, Any]) -> LearnerSpec:
     known = nameable_learners()
     if name not in known:
-        raise ValueError(f"no learner is called {name!r}{_hint(name, known)}")
+        raise ValueError(f"no learner is called {name!r}{suggestion(name, known)}")
     cls = known[name]
     allowed = [one for one in inspect.signature(cls).parameters if one not in ("n_actions", "seed")]
     for parameter in parameters:
         if parameter not in allowed:
-            raise ValueError(f"{name} has no parameter {parameter!r}{_hint(parameter, allowed)}")
+            raise ValueError(f"{name} has no parameter {parameter!r}{suggestion(parameter, allowed)}")
     shown = ", ".join(f"{key}={value}" for key, value in parameters.items())
     return LearnerSpec(label or (f"{name}({shown})" if shown else name), cls, parameters)
 
 
 def _is_name(source: str) -> bool:
     return source in BUNDLED or source.startswith("openml:")
-
-
-def _hint(word: str, known: Any) -> str:
-    near = difflib.get_close_matches(word, list(known), 1, cutoff=0.5)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(known))}"
 
 
 def _value(text: str) -> Any:

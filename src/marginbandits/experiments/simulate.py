@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits.learners import Learner, Supervised
-from marginbandits.types import Array, Environment
+from marginbandits.learners.base import Learner
+from marginbandits.types import Array, Environment, FullInformation
 
 __all__ = ["Trace", "simulate"]
 
@@ -39,7 +39,7 @@ def simulate(learner: Learner, environment: Environment, *, progress: Callable[[
         decision = learner.act(current.context)
         loss = current.reveal(decision)
         if loss is not None:
-            if isinstance(learner, Supervised) and current.losses is not None:
+            if isinstance(learner, FullInformation) and current.losses is not None:
                 learner.learn_all(current.context, current.losses)
             else:
                 learner.learn(current.context, decision, loss)

@@ -96,8 +96,12 @@ class Learner(Parametrised, ABC):
     def act_many(self, contexts: npt.ArrayLike, *, available: npt.ArrayLike | None = None) -> list[Decision]:
         """`act` for each context in turn; `available` is one mask for all, or one row per context."""
         rows = self._batch(contexts)
-        if isinstance(available, list | tuple | np.ndarray) and np.ndim(available[0]) > 0:
-            masks = [self._mask(one) for one in available]
+        if isinstance(available, np.ndarray):
+            several = available.ndim > 1
+        else:
+            several = isinstance(available, list | tuple) and len(available) > 0 and np.ndim(available[0]) > 0
+        if several:
+            masks = [self._mask(one) for one in _several("available", available)]
         else:
             masks = [self._mask(available)] * len(rows)
         if len(masks) != len(rows):

@@ -204,15 +204,28 @@ class Fourier(FeatureMap):
         return {"seen": self._seen, "first": self._first, "omega": self._omega, "phase": self._phase}
 
 
-class Chain(FeatureMap):
-    """One map after the other."""
+class _Compound(FeatureMap):
+    _started: list[FeatureMap]
 
     @validated
     def __init__(self, maps: Annotated[Sequence[FeatureMap], Instance(list, tuple)]) -> None:
-        self.maps = _checked(maps)
+        for position, one in enumerate(maps):
+            if not isinstance(one, FeatureMap):
+                raise ValueError(f"maps[{position}] must be a FeatureMap, got {one!r}")
+        if not maps:
+            raise ValueError("maps must not be empty")
+        self.maps = list(maps)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Every map's state, numbered."""
+        return {f"{i}.{name}": array for i, one in enumerate(self._started) for name, array in one.arrays().items()}
+
+
+class Chain(_Compound):
+    """One map after the other."""
 
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
-        self._started: list[FeatureMap] = []
+        self._started = []
         for recipe in self.maps:
             self._started.append(recipe.start(n_inputs, rng))
             n_inputs = self._started[-1].n_outputs
@@ -228,17 +241,9 @@ class Chain(FeatureMap):
             rows = one.observe(rows)
         return rows
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Every map's state, numbered."""
-        return _numbered(self._started)
 
-
-class Concatenate(FeatureMap):
+class Concatenate(_Compound):
     """Several maps of the same rows, side by side."""
-
-    @validated
-    def __init__(self, maps: Annotated[Sequence[FeatureMap], Instance(list, tuple)]) -> None:
-        self.maps = _checked(maps)
 
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
         self._started = [recipe.start(n_inputs, rng) for recipe in self.maps]
@@ -249,10 +254,6 @@ class Concatenate(FeatureMap):
 
     def _observe(self, rows: Array) -> Array:
         return np.concatenate([one.observe(rows) for one in self._started], axis=1)
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Every map's state, numbered."""
-        return _numbered(self._started)
 
 
 Features = Annotated[str | FeatureMap, OneOf(Choice("raw", "fourier"), Instance(FeatureMap))]
@@ -267,19 +268,6 @@ def feature_map(features: str | FeatureMap) -> FeatureMap:
     if features == "fourier":
         return Chain([Standardise(), Concatenate([Identity(), Fourier()])])
     raise ValueError(f"features must be 'raw', 'fourier' or a FeatureMap, got {features!r}")
-
-
-def _checked(maps: Sequence[FeatureMap]) -> list[FeatureMap]:
-    for position, one in enumerate(maps):
-        if not isinstance(one, FeatureMap):
-            raise ValueError(f"maps[{position}] must be a FeatureMap, got {one!r}")
-    if not maps:
-        raise ValueError("maps must not be empty")
-    return list(maps)
-
-
-def _numbered(maps: list[FeatureMap]) -> dict[str, npt.NDArray[Any]]:
-    return {f"{i}.{name}": array for i, one in enumerate(maps) for name, array in one.arrays().items()}
 
 
 @kernel

@@ -174,7 +174,7 @@ class Learner(Parametrised, ABC):
 
     def _rows(self, context: npt.ArrayLike) -> Array:
         """The context as rows of finite float64; raises a ValueError that says what is wrong with it."""
-        x = context if type(context) is np.ndarray and context.dtype == _FLOAT64 else _numbers("context", context)
+        x = context if type(context) is np.ndarray and context.dtype is _FLOAT64 else _numbers("context", context)
         shape = x.shape
         if shape != self._shape:
             self._refuse_shape(shape)
@@ -227,6 +227,8 @@ class Learner(Parametrised, ABC):
             raise ValueError(f"decision must be a Decision, got {decision!r}")
         action: object = decision.action
         probability: object = decision.probability
+        if type(action) is int and type(probability) is float and 0 <= action < self.n_actions and 0 < probability <= 1:
+            return action, probability  # what `act` made; the rest is for decisions from elsewhere
         if isinstance(action, _BOOL) or not isinstance(action, _INTEGER) or not 0 <= int(action) < self.n_actions:
             raise ValueError(f"action must be a whole number from 0 to {self.n_actions - 1}, got {action!r}")
         real = isinstance(probability, _REAL) and not isinstance(probability, _BOOL)

@@ -33,6 +33,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "Classification": {"X": np.eye(6), "y": list("abcabc"), "seed": 0, "label_noise": 0.3},
     "Drifting": {"n_actions": 3, "n_features": 2, "n_rounds": 40, "seed": 0},
     "HingeRealizable": {"n_actions": 3, "n_features": 4, "n_rounds": 40, "seed": 0},
+    "Keywords": {"n_rounds": 40, "seed": 0},
     "LinearRealizable": {"n_actions": 3, "n_features": 2, "n_rounds": 40, "seed": 0},
     "LipschitzCube": {"n_actions": 3, "dimension": 2, "n_rounds": 40, "seed": 0},
     "Logged": {

@@ -198,6 +198,22 @@ class TestSynthetic:
         assert np.array_equal(env.means, env.mean_losses(env.contexts))
         assert np.corrcoef(env.means.ravel(), env.losses.ravel())[0, 1] > 0.2
 
+    def test_keywords_are_documents_of_separable_topics(self) -> None:
+        env = mb.Keywords(2000, seed=0)
+        assert set(np.unique(env.contexts)) == {0.0, 1.0}
+        assert (env.contexts[:, 120:].sum(1) == 20).all()
+        for topic in range(9):
+            mine = env.contexts[env.topics == topic, :120]
+            keywords = mine.any(0)
+            assert 20 <= keywords.sum() <= 40
+            assert (mine.sum(1) == keywords.sum() - 5).all()
+            assert len(np.unique(mine, axis=0)) > 100
+        scores = env.contexts @ env.weights.T
+        assert np.array_equal(scores.argmax(1), env.topics)
+        assert np.array_equal(env.losses.argmin(1), env.topics)
+        noisy = mb.Keywords(20_000, noise=0.05, seed=0)
+        assert (noisy.losses.argmin(1) != noisy.topics).mean() == pytest.approx(0.05, abs=0.005)
+
     @pytest.mark.parametrize("k", [3, 4, 6])
     def test_multiclass_separable_but_not_cost_sensitively(self, k: int) -> None:
         """Multiclass hinge 0 for the stated weights; the best cost-sensitive hinge of any linear class grows like T."""

@@ -6,6 +6,7 @@ from marginbandits.environments.classification import Classification
 from marginbandits.environments.logged import Logged
 from marginbandits.environments.synthetic import (
     HingeRealizable,
+    Keywords,
     LinearRealizable,
     LipschitzCube,
     MulticlassSeparable,
@@ -16,6 +17,7 @@ __all__ = [
     "Classification",
     "Drifting",
     "HingeRealizable",
+    "Keywords",
     "LinearRealizable",
     "LipschitzCube",
     "Logged",

@@ -1,6 +1,7 @@
 """Synthetic problems with a known truth: each assumption of the theory as a generator.
 
     HingeRealizable      some f* in the linear class has <ℓ, ψ(f*)> = K min ℓ: contexts keep a margin from the borders
+    Keywords             documents as 0/1 words, separable but for the noise: SynSep, SynNonSep (Banditron)
     LinearRealizable     E ℓ(a) = 1/2 + <θ_a, x>/2: what LinUCB assumes
     LipschitzCube        expected losses are 1-Lipschitz in a p-dimensional cube: what nonparametric methods assume
     MulticlassSeparable  multiclass hinge loss 0, yet the cost-sensitive hinge benchmark grows with T (the paper's
@@ -15,13 +16,14 @@ import math
 from typing import Annotated
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import helmert
 
 from marginbandits.environments.base import Oblivious, flipped, zero_one_losses
-from marginbandits.types import Array
+from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Instance, Integer, OneOf, Real, Seed, remembered, validated
 
-__all__ = ["HingeRealizable", "LinearRealizable", "LipschitzCube", "MulticlassSeparable"]
+__all__ = ["HingeRealizable", "Keywords", "LinearRealizable", "LipschitzCube", "MulticlassSeparable"]
 
 Count = Annotated[int, Integer(1)]
 
@@ -64,6 +66,34 @@ class HingeRealizable(Oblivious):
         contexts = reach[:, None] * corner[label] + rest @ basis[:, n_actions - 1 :].T
         self.best_scores: Array = contexts @ self.weights.T
         self._settle(contexts, zero_one_losses(flipped(label, n_actions, noise, rng), n_actions))
+
+
+class Keywords(Oblivious):
+    """Documents as 0/1 vectors of 400 words: 9 topics with 20 to 40 of 120 keywords each, and 280 words of any topic.
+
+    A document has all but 5 of its topic's keywords and 20 of the other words. The linear scores of `weights`, one for
+    each keyword and -40 for each foreign one, are then largest for its topic, unless all its words are keywords of
+    another topic too, which 15 or more of them never are in practice. `noise` is the share of labels replaced by
+    another one. This rebuilds SynSep (noise 0) and SynNonSep (noise 0.05) of Kakade, Shalev-Shwartz & Tewari (2008)
+    from descriptions of them; theirs have 10^6 documents.
+    """
+
+    @validated
+    def __init__(
+        self,
+        n_rounds: Count,
+        *,
+        noise: Annotated[float, Real(0, 1)] = 0.0,
+        seed: Seed = None,
+    ) -> None:
+        self.noise, self.seed = noise, remembered(seed)
+        rng = np.random.default_rng(self.seed)
+        topics = _some(np.ones((9, 120), bool), rng.integers(20, 41, 9), rng)
+        self.weights: Array = np.hstack([np.where(topics, 1.0, -40.0), np.zeros((9, 280))])
+        self.topics = rng.integers(9, size=n_rounds)
+        keywords = _some(topics[self.topics], topics.sum(1)[self.topics] - 5, rng)
+        others = _some(np.ones((n_rounds, 280), bool), np.full(n_rounds, 20), rng)
+        self._settle(np.hstack([keywords, others]), zero_one_losses(flipped(self.topics, 9, noise, rng), 9))
 
 
 class LinearRealizable(Oblivious):
@@ -130,6 +160,13 @@ class MulticlassSeparable(Oblivious):
         self.weights: Array = np.stack([-0.5 * centre**2, centre], 1)
         self.margin = float(spacing**2 / 4.0)
         self._settle(np.stack([np.ones(n_rounds), z], 1), zero_one_losses(self.labels, n_actions))
+
+
+def _some(of: Mask, count: npt.NDArray[np.int64], rng: np.random.Generator) -> Mask:
+    """In each row, `count` of the true entries, drawn without replacement."""
+    order = np.where(of, rng.random(of.shape), 2.0)
+    last = np.take_along_axis(np.sort(order, 1), count[:, None] - 1, 1)
+    return np.asarray(order <= last)
 
 
 def _unit(rows: Array) -> Array:

@@ -4,8 +4,9 @@
 
 Mean losses with standard errors over seeds, for exploration γ from 1/8 to 1/256 and for the defaults. The contexts are
 the 0/1 vectors as they are. The papers play 10^6 documents and choose γ in hindsight; the data are rebuilt from
-descriptions, see `Keywords`. Then the orderings the papers stand for, as differences paired by seed: they hold or fail
-where the difference is more than two standard errors from 0, else they stay open.
+descriptions, see `Keywords`. Then the orderings, as differences paired by seed: they hold or fail where the difference
+is more than two standard errors from 0, else they stay open. They are what the papers' abstracts and bounds stand for;
+the numbers in their figures are not compared.
 
     Newtron < Banditron on both            Hazan & Kale (2011)
     SOBA < Newtron, Banditron under noise  Beygelzimer, Orabona & Zhang (2017)

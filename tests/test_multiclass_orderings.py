@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 import marginbandits as mb
-from marginbandits.learners.base import Learner
 from marginbandits.types import Array
 
 ROUNDS, SEEDS, GAMMA = 3000, 4, 1 / 4
 LATE = slice(ROUNDS // 2, None)
 
 
-def expected_losses(cls: type[Learner], noise: float) -> Array:
+def expected_losses(cls: type[mb.Banditron | mb.Newtron | mb.SOBA], noise: float) -> Array:
     """Seeds x rounds."""
     out = np.empty((SEEDS, ROUNDS))
     for seed in range(SEEDS):

@@ -1,10 +1,11 @@
-"""Newtron: online Newton steps on the logistic loss with bandit feedback, in the authors' diagonal form.
+"""Newtron: online Newton steps on the logistic loss with bandit feedback, in diagonal form.
 
     P = softmax(α W z),   p = (1 - γ) P + γ/n
     G = (1 - P_a)/p_a (1/K - e_a) zᵀ  if a was right,   P_a/p_a (e_a - 1/K) zᵀ  if not
     W = argmin Σ <G, W> + κβ/2 <G, W - W_τ>² + ‖W‖²/(2D),   κ = p_a if right, else 1
 
-With a loss between 0 and 1, the two gradients are mixed in that proportion.
+With a loss between 0 and 1, the two gradients are mixed in that proportion. The paper minimises over ‖W‖ <= D; here W
+is free, because for features of norm 1 that ball holds no W whose softmax comes near a certain choice.
 
 Hazan & Kale (2011), "Newtron: an efficient bandit algorithm for online multiclass prediction".
 

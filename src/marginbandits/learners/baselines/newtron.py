@@ -5,7 +5,7 @@
     W = argmin Σ <G, W> + κβ/2 <G, W - W_τ>² + ‖W‖²/(2D),   κ = p_a if right, else 1
 
 With a loss between 0 and 1, the two gradients are mixed in that proportion. The paper minimises over ‖W‖ <= D; here W
-is free, because for features of norm 1 that ball holds no W whose softmax comes near a certain choice.
+is free, because with features of norm 1 and the defaults the ball kept the softmax too flat to exploit nine classes.
 
 Hazan & Kale (2011), "Newtron: an efficient bandit algorithm for online multiclass prediction".
 

@@ -28,6 +28,8 @@ __all__ = ["SquareCB"]
 class SquareCB(OracleLearner):
     """Inverse gap weighting: an action's probability falls with its predicted excess loss; `scale` sets how fast."""
 
+    indifferent = True
+
     @validated
     def __init__(
         self,

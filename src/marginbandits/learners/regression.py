@@ -46,9 +46,9 @@ class RidgeLearner(Learner):
 class OracleLearner(Learner):
     """Online regression of the loss, O(Kd) a round. Subclasses choose the play.
 
-    Every round counts alike, as in the theory of regression oracles. `weighted` counts it as Vowpal Wabbit's explorer of
-    the same name does: 1/(Kp), right on average even where the regression cannot be, but with more variance; or, where
-    the explorer is `indifferent` to p, 1/K, which is a learning rate smaller by √K.
+    Every round counts alike, as in the theory of regression oracles. `weighted` counts it as Vowpal Wabbit does:
+    1/(Kp), right on average even where the regression cannot be, but with more variance; or, where the explorer is
+    `indifferent` to p, 1/K, which is a learning rate smaller by √K.
     """
 
     n_policies = 1

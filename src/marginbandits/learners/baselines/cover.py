@@ -3,10 +3,10 @@
 The first policy learns the losses seen. The others learn the doubly robust estimate ĉ of every action's loss, policy i
 less a bonus where the policies before it play a rarely:
 
-    ĉ_i(a) = ĉ(a) - ψ ε_t Z_i/max(q_i(a), ε_t),   q_i = votes before i, over their full number,   Z_i = Σ_a max(q_i(a), ε_t)
+    ĉ_i(a) = ĉ(a) - ψ ε_t Σ_b m_i(b)/m_i(a),   m_i(a) = max(ε_t, votes for a before i/n_policies)
 
-with ε_t = min(1/K, 1/√(Kt)). Played is the mean vote v, moved as little as gives every action *with* a vote its share of
-the exploration, and no other action any:
+with ε_t = min(1/K, 1/√(Kt)). Played is the mean vote v, moved as little as gives every action with a vote its share of
+the exploration, and the others none:
 
     p = argmin ‖p - v‖   such that   p(a) >= Kε_t/|S| on S = {v > 0},   p = 0 elsewhere
 
@@ -77,7 +77,7 @@ class Cover(OracleLearner):
     def _estimate(self, rows: Array, action: int, loss: float, probability: float) -> Array:
         """ĉ: the first policy's predictions or, weighted, those of one more that counts rounds 1/p; corrected at a."""
         spare = self.n_policies if self.weighted else 0
-        costs = np.clip(self._oracle.predict(rows, spare), *self._oracle.span)
+        costs: Array = np.clip(self._oracle.predict(rows, spare), *self._oracle.span)
         costs[action] += (loss - costs[action]) / probability
         if self.weighted:
             self._oracle.learn(rows, action, loss, 1.0 / probability, spare)

@@ -2,8 +2,8 @@
 
 The strongest peer, on the same rounds and the same features. Features are numbered through, action by action, in its
 namespace without a name, where a number is its own hash: names would collide, and ruin the explorers that keep many
-weights for each. Its weights live in its own process memory: such a learner cannot be saved, copied
-or sent to another process, and is built afresh wherever a task runs.
+weights for each. Its weights live in its own process memory: such a learner cannot be saved, copied or sent to another
+process, and is built afresh wherever a task runs.
 
     explore     epsilon, bag, cover, regcbopt, squarecb
 """

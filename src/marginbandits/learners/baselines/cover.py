@@ -88,7 +88,7 @@ class Cover(OracleLearner):
         votes = self._votes(rows, self._everything) / self.n_policies
         self._oracle.learn(rows, action, loss, self._importance(probability))
         floor, share = self._floor(self.n_actions), votes[0]
-        total = (self.n_actions - 1) * floor + 1.0 / self.n_policies
+        total = (self.n_actions - 1) * floor + 1.0 / self.n_policies  # Σ m, the first vote being on one action
         for policy in range(1, self.n_policies):
             targets = costs - self.psi * floor * total / np.maximum(share, floor)
             self._oracle.learn_all(rows, targets if self.weighted else np.clip(targets, 0.0, 1.0), policy)

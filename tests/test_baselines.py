@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 from scipy.special import expit, softmax
 
 import marginbandits as mb
@@ -89,6 +91,24 @@ class TestOnlineRegression:
             assert plain.predict(x[None])[0] == pytest.approx(scaled.predict((x * factor)[None])[0], abs=1e-9)
             plain.learn(x[None], 0, target)
             scaled.learn((x * factor)[None], 0, target)
+
+    def test_ranges_solve_their_equation(self) -> None:
+        """As Vowpal Wabbit asks: one more example, of the extreme target one beyond the range, counted w times."""
+        oracle, twin, delta = OnlineRegression(1, 1, 3, 0.5), naive.OnlineRegression(3, 0.5), 0.002
+        for t, (x, _, loss) in enumerate(islice(logged_rounds(80), 1, None)):
+            predicted, (low, high) = twin.predict(x), oracle.ranges(x[None], delta)
+            reached = []
+            for gap in (max(predicted, 0.0) + 1, 2 - min(predicted, 1.0)):
+                largest = np.maximum(twin.N, np.abs(x))
+                scale = math.sqrt((twin.total + 1) / (twin.length + ((x / largest) ** 2).sum()))
+                step = 0.5 * scale * (x**2 / (largest * np.sqrt(twin.G + 4 * gap**2 * x**2))).sum()
+                excess = partial(lambda w, gap, step: w * (gap**2 - (gap - step * w) ** 2) - delta, gap=gap, step=step)
+                reached.append(step * (brentq(excess, 0, gap / step) if excess(gap / step) > 0 else gap / step))
+            assert low[0] == pytest.approx(np.clip(predicted - reached[0], 0, 1), abs=1e-5)
+            assert high[0] == pytest.approx(np.clip(predicted + reached[1], 0, 1), abs=1e-5)
+            if t % 2 == 0:
+                oracle.learn(x[None], 0, loss, 0.5)
+                twin.learn(x, loss, 0.5)
 
     def test_ranges_hold_the_prediction_and_shrink_with_evidence(self) -> None:
         rng = np.random.default_rng(0)

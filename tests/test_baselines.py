@@ -139,6 +139,18 @@ def test_squarecb_plays_inverse_gaps() -> None:
     assert np.allclose(law(agent, x), expected)
 
 
+def test_squarecb_clips_predictions_unless_weighted() -> None:
+    x = np.array([1.0])
+    for weighted, played in (
+        (False, [1 / 3, 1 / 3, 1 / 3]),
+        (True, [1 / (3 + 5 * 2), 1 - 1 / 13 - 1 / 8, 1 / (3 + 5)]),
+    ):
+        agent = mb.SquareCB(3, scale=5.0, weighted=weighted, features=BARE, seed=0)
+        agent.learn(x, mb.Decision(0, 1.0), 0.0)
+        agent._oracle.state[0, :, 0, 0] = [0.0, -2.0, -1.0]
+        assert np.allclose(law(agent, x), played)
+
+
 def test_regcb_is_optimistic_or_eliminates() -> None:
     x = np.array([1.0])
     for play in ("optimistic", "elimination"):

@@ -38,12 +38,14 @@ class OnlineRegression:
     def __init__(self, d: int, rate: float) -> None:
         self.w, self.G, self.N = np.zeros((3, d))
         self.rate, self.total, self.length = rate, 0.0, 0.0
+        self.targets = [0.0, 1.0]
 
     def predict(self, x: Array) -> float:
-        return float(np.clip(self.w @ x, 0, 1))
+        return float(self.w @ x)
 
     def learn(self, x: Array, target: float, importance: float) -> None:
-        error = target - self.predict(x)
+        self.targets.append(target)
+        error = target - np.clip(self.predict(x), min(self.targets), max(self.targets))
         if error == 0 or importance == 0:
             return
         seen = x != 0

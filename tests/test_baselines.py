@@ -1,19 +1,57 @@
 """Each baseline's own formula, on small cases worked out another way."""
 
 import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 from scipy.special import expit, softmax
 
 import marginbandits as mb
 from marginbandits import policies
+from marginbandits.learners.baselines.cover import raised
 from marginbandits.oracles.online_regression import OnlineRegression
 from marginbandits.types import Array
 from tests import naive
 
 BARE = mb.Identity()
+
+VOWPAL_WABBIT: dict[Callable[..., mb.Learner], Any] = {
+    mb.RegCB: np.eye(3)[[2, 1, 1, 0, 1, 1, 1, 0, 2, 1, 0, 0]],
+    mb.SquareCB: [
+        [0.12372, 0.02977, 0.84651],
+        [0.06344, 0.83197, 0.10459],
+        [0.04006, 0.92594, 0.034],
+        [0.95498, 0.02006, 0.02497],
+        [0.04909, 0.87359, 0.07733],
+        [0.01812, 0.94647, 0.0354],
+        [0.23482, 0.69247, 0.07271],
+        [0.97516, 0.01005, 0.01478],
+        [0.03122, 0.01852, 0.95026],
+        [0.00785, 0.9434, 0.04875],
+        [0.97368, 0.01, 0.01632],
+        [0.97193, 0.01059, 0.01749],
+    ],
+    mb.Cover: [
+        [0, 0, 1],
+        [0, 0, 1],
+        [0, 1, 0],
+        [1, 0, 0],
+        [0, 0.83918, 0.16082],
+        [0, 1, 0],
+        [1, 0, 0],
+        [1, 0, 0],
+        [0, 0, 1],
+        [0, 0, 1],
+        [1, 0, 0],
+        [1, 0, 0],
+    ],
+}
+"""What version 9.11.9 played with the settings of `EXPLORERS` on `logged_rounds`: rounds 13, 17, ..., 57."""
 
 
 def law(agent: mb.Learner, context: Array) -> Array:
@@ -29,6 +67,7 @@ class TestOnlineRegression:
         oracle, twin = OnlineRegression(1, 2, 5, 0.5), naive.OnlineRegression(5, 0.5)
         for x in X:
             target, importance = float(x[0] + 0.1 * x[1] > 0), float(rng.choice([0.0, 0.3, 1.0, 7.0]))
+            target *= float(rng.choice([1.0, 1.0, -2.0, 3.0]))  # costs of an estimate go beyond [0, 1]
             assert oracle.predict(x[None])[1] == pytest.approx(twin.predict(x), abs=1e-9)
             if x.any():
                 oracle.learn(x[None], 1, target, importance)
@@ -52,6 +91,24 @@ class TestOnlineRegression:
             assert plain.predict(x[None])[0] == pytest.approx(scaled.predict((x * factor)[None])[0], abs=1e-9)
             plain.learn(x[None], 0, target)
             scaled.learn((x * factor)[None], 0, target)
+
+    def test_ranges_solve_their_equation(self) -> None:
+        """As Vowpal Wabbit asks: one more example, of the extreme target one beyond the range, counted w times."""
+        oracle, twin, delta = OnlineRegression(1, 1, 3, 0.5), naive.OnlineRegression(3, 0.5), 0.002
+        for t, (x, _, loss) in enumerate(islice(logged_rounds(80), 1, None)):
+            predicted, (low, high) = twin.predict(x), oracle.ranges(x[None], delta)
+            reached = []
+            for gap in (max(predicted, 0.0) + 1, 2 - min(predicted, 1.0)):
+                largest = np.maximum(twin.N, np.abs(x))
+                scale = math.sqrt((twin.total + 1) / (twin.length + ((x / largest) ** 2).sum()))
+                step = 0.5 * scale * (x**2 / (largest * np.sqrt(twin.G + 4 * gap**2 * x**2))).sum()
+                excess = partial(lambda w, gap, step: w * (gap**2 - (gap - step * w) ** 2) - delta, gap=gap, step=step)
+                reached.append(step * (brentq(excess, 0, gap / step) if excess(gap / step) > 0 else gap / step))
+            assert low[0] == pytest.approx(np.clip(predicted - reached[0], 0, 1), abs=1e-5)
+            assert high[0] == pytest.approx(np.clip(predicted + reached[1], 0, 1), abs=1e-5)
+            if t % 2 == 0:
+                oracle.learn(x[None], 0, loss, 0.5)
+                twin.learn(x, loss, 0.5)
 
     def test_ranges_hold_the_prediction_and_shrink_with_evidence(self) -> None:
         rng = np.random.default_rng(0)
@@ -80,6 +137,18 @@ def test_squarecb_plays_inverse_gaps() -> None:
     expected = 1 / (3 + gamma * (losses - losses[0]))
     expected[0] = 1 - expected[1:].sum()
     assert np.allclose(law(agent, x), expected)
+
+
+def test_squarecb_clips_predictions_unless_weighted() -> None:
+    x = np.array([1.0])
+    for weighted, played in (
+        (False, [1 / 3, 1 / 3, 1 / 3]),
+        (True, [1 / (3 + 5 * 2), 1 - 1 / 13 - 1 / 8, 1 / (3 + 5)]),
+    ):
+        agent = mb.SquareCB(3, scale=5.0, weighted=weighted, features=BARE, seed=0)
+        agent.learn(x, mb.Decision(0, 1.0), 0.0)
+        agent._oracle.state[0, :, 0, 0] = [0.0, -2.0, -1.0]
+        assert np.allclose(law(agent, x), played)
 
 
 def test_regcb_is_optimistic_or_eliminates() -> None:
@@ -111,20 +180,80 @@ def test_bag_plays_votes_and_the_first_policy_sees_everything_once() -> None:
     assert np.allclose(law(agent, x), np.mean(votes, 0))
 
 
-def test_cover_smooths_the_mean_vote_and_covers_more_with_psi() -> None:
+def test_cover_raises_the_mean_vote_on_its_support_and_covers_more_with_psi() -> None:
     x = np.array([1.0, 0.5])
     spread = []
-    for psi in (0.0, 1.0):
+    for psi in (0.0, 2.0):
         agent = mb.Cover(4, n_policies=6, psi=psi, features=BARE, seed=0)
         for t in range(200):
             agent.learn(x, mb.Decision(t % 4, 0.25), (0.2, 0.3, 0.4, 0.5)[t % 4])
         floor = min(1 / 4, 1 / math.sqrt(4 * 200))
         votes = [agent._oracle.predict(x[None], j).argmin() for j in range(6)]
         share = np.bincount(votes, minlength=4) / 6
-        assert np.allclose(law(agent, x), (1 - 4 * floor) * share + floor)
+        played = law(agent, x)
+        assert played.sum() == pytest.approx(1.0)
+        assert np.array_equal(played > 0, share > 0)
+        assert (played[share > 0] >= 4 * floor / (share > 0).sum() - 1e-12).all()
         spread.append((share > 0).sum())
     assert spread[0] == 1
     assert spread[1] > 1
+
+
+def test_raising_a_law_moves_it_as_little_as_it_must() -> None:
+    rng = np.random.default_rng(0)
+    for mass in (0.0, 0.3, 0.9, 1.0):
+        v = np.r_[rng.dirichlet(np.full(4, 0.3)), 0.0]
+        floor = mass / 4
+        found = minimize(
+            lambda p, v=v: ((p - v[:4]) ** 2).sum(),
+            np.full(4, 0.25),
+            bounds=[(floor, 1)] * 4,
+            constraints={"type": "eq", "fun": lambda p: p.sum() - 1},
+            tol=1e-14,
+        )
+        assert np.allclose(raised(v, mass), np.r_[found.x, 0.0], atol=1e-6)
+
+
+def logged_rounds(n: int) -> Iterator[tuple[Array, mb.Decision, float]]:
+    """Contexts, decisions and losses of a log, without a generator whose numbers might change."""
+    for t in range(n):
+        x, action = np.array([math.sin(t), 2 * math.cos(2.0 * t), 1.0]), (t * t + t // 3) % 3
+        right = (x[0] + 0.4 * x[1] > 0.2 * t % 0.7) == (action == 0)
+        yield x, mb.Decision(action, (0.2, 0.5, 0.9)[t % 5 % 3]), float(not right) if t % 4 else 0.25 * (t % 5)
+
+
+@pytest.mark.parametrize("learner", VOWPAL_WABBIT)
+def test_weighted_plays_what_vowpal_wabbit_played_on_the_same_log(learner: Callable[..., mb.Learner]) -> None:
+    agent, plain = (learner(3, features=BARE, seed=0, **how) for how in ({"weighted": True}, {}))
+    ours, unweighted = [], []
+    for t, (x, decision, loss) in enumerate(logged_rounds(60)):
+        if t >= 13 and t % 4 == 1:
+            ours.append(law(agent, x))
+            unweighted.append(law(plain, x))
+        agent.learn(x, decision, loss)
+        plain.learn(x, decision, loss)
+    assert np.allclose(ours, VOWPAL_WABBIT[learner], atol=1e-5)
+    assert not np.allclose(unweighted, VOWPAL_WABBIT[learner], atol=0.1)
+
+
+@pytest.mark.parametrize("learner", [mb.RegCB, mb.SquareCB])
+def test_where_vowpal_wabbit_ignores_probabilities_weighting_is_a_smaller_rate(
+    learner: Callable[..., mb.RegCB | mb.SquareCB],
+) -> None:
+    weighted = learner(3, weighted=True, learning_rate=0.5, features=BARE, seed=0)
+    slower = learner(3, learning_rate=0.5 / math.sqrt(3), features=BARE, seed=0)
+    for x, decision, loss in logged_rounds(60):
+        weighted.learn(x, decision, loss)
+        slower.learn(x, decision, loss)
+        assert np.allclose(weighted._oracle.predict(x[None]), slower._oracle.predict(x[None]))
+
+
+def test_bag_weighted_counts_a_round_by_its_probability() -> None:
+    agent, alone = mb.Bag(3, n_policies=2, weighted=True, features=BARE, seed=0), OnlineRegression(1, 3, 3, 0.5)
+    for x, decision, loss in logged_rounds(30):
+        agent.learn(x, decision, loss)
+        alone.learn(x[None], decision.action, loss, 1 / (3 * decision.probability))
+    assert np.array_equal(agent._oracle.state[0], alone.state[0])
 
 
 def test_epoch_greedy_explores_once_and_exploits_ever_longer() -> None:

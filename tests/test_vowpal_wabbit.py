@@ -9,7 +9,7 @@ import pytest
 
 import marginbandits as mb
 from marginbandits.experiments.plan import learner_spec, nameable_learners
-from marginbandits.learners.vowpal_wabbit import VowpalWabbit
+from marginbandits.learners.vowpal_wabbit import INDIFFERENT, VowpalWabbit
 
 
 class Workspace:
@@ -33,18 +33,25 @@ def package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vowpalwabbit", SimpleNamespace(Workspace=Workspace, __spec__=SimpleNamespace()))
 
 
-def test_features_have_names_and_actions_namespaces() -> None:
-    agent = VowpalWabbit(3, explore="regcbopt", learning_rate=3.0, features=mb.Identity(), seed=0)
+def test_features_are_numbered_through_action_by_action() -> None:
+    agent = VowpalWabbit(3, explore="cover", learning_rate=3.0, features=mb.Identity(), seed=0)
     agent.learn([1.5, 0.0, -2.0], mb.Decision(1, 0.25), loss=0.75)
-    assert agent._vw.learnt == [["|a0 f0:1.5 f2:-2", "0:0.75:0.25 |a1 f0:1.5 f2:-2", "|a2 f0:1.5 f2:-2"]]
-    assert "--regcbopt" in agent._vw.options
+    assert agent._vw.learnt == [["| 0:1.5 2:-2", "0:0.75:0.25 | 3:1.5 5:-2", "| 6:1.5 8:-2"]]
+    assert "--cover" in agent._vw.options
     assert "--learning_rate 3.0" in agent._vw.options
 
 
-def test_action_features_share_a_namespace() -> None:
-    agent = VowpalWabbit(2, features=mb.Identity(), seed=0)
+def test_action_features_are_shared() -> None:
+    agent = VowpalWabbit(2, explore="bag", features=mb.Identity(), seed=0)
     agent.learn(np.eye(2), mb.Decision(0, 0.5), loss=1.0)
-    assert agent._vw.learnt == [["0:1:0.5 |x f0:1", "|x f1:1"]]
+    assert agent._vw.learnt == [["0:1:0.5 | 0:1", "| 1:1"]]
+
+
+@pytest.mark.parametrize("explore", INDIFFERENT)
+def test_explorers_without_importance_weights_are_told_certainty(explore: str) -> None:
+    agent = VowpalWabbit(2, explore=explore, features=mb.Identity(), seed=0)
+    agent.learn([3.0], mb.Decision(1, 0.125), loss=1.0)
+    assert agent._vw.learnt == [["| 0:3", "0:1:1 | 1:3"]]
 
 
 def test_its_probabilities_are_played_on_the_available_actions() -> None:
@@ -52,7 +59,7 @@ def test_its_probabilities_are_played_on_the_available_actions() -> None:
     agent.learn([1.0], mb.Decision(0, 0.5), loss=1.0)
     assert np.allclose(np.asarray(agent.act([1.0]).distribution), [0.6, 0.2, 0.2])
     assert np.allclose(np.asarray(agent.act([1.0], available=[False, True, True]).distribution), [0, 0.6, 0.4])
-    assert agent._vw.asked[-1] == ["|a1 f0:1", "|a2 f0:1"]
+    assert agent._vw.asked[-1] == ["| 1:1", "| 2:1"]
 
 
 def test_saving_is_refused_rather_than_lossy(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from marginbandits import __version__
 from marginbandits.experiments.store import Failure, Store
-from marginbandits.experiments.summary import LEVEL, SKYLINE, Summary, summarise
+from marginbandits.experiments.summary import LEARNABLE, LEVEL, SKYLINE, Summary, summarise
 from marginbandits.experiments.svg import OTHERS, PALETTE, Series, curves_chart, dot_chart
 
 __all__ = ["result_sentence", "text_table", "write_report"]
@@ -151,7 +151,8 @@ def _leaderboard(summary: Summary, colours: dict[str, str]) -> str:
     explain = (
         f"Mean loss is progressive: every action was chosen before its loss was known. Normalised loss is 0 for "
         f"{'the supervised skyline' if SKYLINE in summary.learners else 'the best learner of each data set'} and 1 for "
-        f"uniform play. Wins and losses count paired differences significant at {LEVEL:.0%}, over data sets and rivals."
+        f"uniform play, over the data sets where the two differ by {LEARNABLE} at least. Wins "
+        f"and losses count paired differences significant at {LEVEL:.0%}, over data sets and rivals."
     )
     places = [(s.learner, *s.rank, colours[s.learner]) for s in sorted(summary.standings, key=lambda s: s.rank.mean)]
     return (

@@ -17,6 +17,9 @@ __all__ = ["Standing", "Summary", "summarise"]
 LEVEL = 0.05
 """Of each paired test, two-sided."""
 
+LEARNABLE = 0.01
+"""A data set counts for the normalised loss if somebody beats uniform play by this much: else it would divide by 0."""
+
 SKYLINE = "Supervised"
 
 
@@ -80,7 +83,8 @@ def summarise(outcomes: Iterable[Outcome], *, shuffle: bool = True, hindsight: b
         wins += (difference < 0) & (p < LEVEL)
     by_seed = np.array([losses.mean(2) for losses in played.values()])
     floor, ceiling = _scale(table, names, whole)
-    normalised = ((table - floor) / (ceiling - floor)).mean(0)
+    some = (ceiling - floor)[:, 0] > LEARNABLE  # where nobody learns there is no scale to speak of
+    normalised = ((table - floor) / (ceiling - floor))[some].mean(0) if some.any() else np.full(len(names), np.nan)
     place = ranks(table)
     standings = [
         Standing(

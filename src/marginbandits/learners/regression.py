@@ -5,7 +5,7 @@ A subclass fills one hole, `_distribution`: from `self._ridge` (ridge regression
 all for K x d contexts.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -46,11 +46,13 @@ class RidgeLearner(Learner):
 class OracleLearner(Learner):
     """Online regression of the loss, O(Kd) a round. Subclasses choose the play.
 
-    Every round counts alike, as in the theory of regression oracles. `weighted` counts it 1/(Kp) instead, as Vowpal
-    Wabbit does: right on average even where the regression cannot be, but with more variance.
+    Every round counts alike, as in the theory of regression oracles. `weighted` counts it as Vowpal Wabbit does:
+    1/(Kp), right on average even where the regression cannot be, but with more variance; or, where the explorer is
+    `indifferent` to p, 1/K, which is a learning rate smaller by √K.
     """
 
     n_policies = 1
+    indifferent: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -66,7 +68,9 @@ class OracleLearner(Learner):
         self.weighted = weighted
 
     def _importance(self, probability: float) -> float:
-        return 1.0 / (self.n_actions * probability) if self.weighted else 1.0
+        if not self.weighted:
+            return 1.0
+        return 1.0 / (self.n_actions * (1.0 if self.indifferent else probability))
 
     def _begin(self, n_blocks: int, n_features: int) -> None:
         self._oracle = OnlineRegression(self.n_policies, n_blocks, n_features, self.learning_rate)

@@ -8,7 +8,8 @@ largest |x_i| so far:
     step        δ = (y - ŷ)(1 - exp(-2 η h q))/q           the exact flow of η h importance-weighted infinitesimal steps
     update      w_i += c δ x_i s_i
 
-so one learning rate η serves any scale of features, and an importance weight h counts like h repetitions.
+so one learning rate η serves any scale of features, and an importance weight h counts like h repetitions. The error
+y - ŷ is that of the prediction clipped to the range of the targets seen so far, [0, 1] to begin with.
 
 Karampatziakis & Langford (2011), "Online importance weight aware updates"; Ross, Mineiro & Langford (2013),
 "Normalized online learning"; Duchi, Hazan & Singer (2011), "Adaptive subgradient methods".
@@ -36,21 +37,27 @@ __all__ = ["OnlineRegression"]
 class OnlineRegression:
     """For each of several policies, one regression per block: K blocks on one row, or one block on K rows.
 
-    Predictions are losses, so they are clipped to [0, 1]. Memory is 24·n_policies·n_blocks·n_features bytes.
+    Memory is 24·n_policies·n_blocks·n_features bytes.
     """
 
     def __init__(self, n_policies: int, n_blocks: int, n_features: int, learning_rate: float) -> None:
         self.learning_rate = learning_rate
         self.state = np.zeros((n_policies, n_blocks, 3, n_features))  # weights, squared gradients, largest inputs
         self.totals = np.zeros((n_policies, 2))  # importance, and importance times squared normalised length
+        self.span = np.array([0.0, 1.0])  # range of the targets
 
     def predict(self, rows: Array, policy: int = 0) -> Array:
-        """The predicted loss of every action."""
+        """The predicted loss of every action, not clipped: what is beyond the range still tells them apart."""
         return _predict_all(self.state[policy], rows)
 
     def learn(self, rows: Array, action: int, target: float, importance: float = 1.0, policy: int = 0) -> None:
-        """One step of one action's prediction towards a target in [0, 1]."""
-        _learn(self.state[policy], self.totals[policy], rows, action, target, importance, self.learning_rate)
+        """One step of one action's prediction towards a target."""
+        state, totals = self.state[policy], self.totals[policy]
+        _learn(state, totals, self.span, rows, action, target, importance, self.learning_rate)
+
+    def learn_all(self, rows: Array, targets: Array, policy: int) -> None:
+        """`learn` for every action in turn, each counted once."""
+        _learn_all(self.state[policy], self.totals[policy], self.span, rows, targets, self.learning_rate)
 
     def ranges(self, rows: Array, delta: float) -> tuple[Array, Array]:
         """The least and the largest loss each action could be given without adding more than `delta` squared error.
@@ -62,7 +69,7 @@ class OnlineRegression:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The live state."""
-        return {"state": self.state, "totals": self.totals}
+        return {"state": self.state, "totals": self.totals, "span": self.span}
 
 
 @kernel
@@ -70,7 +77,7 @@ def _predict(state: Array, row: Array) -> float:
     total = 0.0
     for i in range(row.shape[0]):
         total += state[0, i] * row[i]
-    return min(max(total, 0.0), 1.0)
+    return total
 
 
 @kernel
@@ -83,10 +90,11 @@ def _predict_all(states: Array, rows: Array) -> Array:
 
 @kernel
 def _learn(
-    states: Array, totals: Array, rows: Array, action: int, target: float, importance: float, rate: float
+    states: Array, totals: Array, span: Array, rows: Array, action: int, target: float, importance: float, rate: float
 ) -> None:
     state, row = states[min(action, states.shape[0] - 1)], rows[min(action, rows.shape[0] - 1)]
-    error = target - _predict(state, row)
+    span[0], span[1] = min(span[0], target), max(span[1], target)
+    error = target - min(max(_predict(state, row), span[0]), span[1])
     if importance <= 0.0 or error == 0.0:
         return
     weights, squares, largest = state[0], state[1], state[2]
@@ -114,17 +122,25 @@ def _learn(
 
 
 @kernel
+def _learn_all(states: Array, totals: Array, span: Array, rows: Array, targets: Array, rate: float) -> None:
+    for action in range(targets.shape[0]):
+        _learn(states, totals, span, rows, action, targets[action], 1.0, rate)
+
+
+@kernel
 def _reach(state: Array, totals: Array, row: Array, gap: float, delta: float, rate: float) -> float:
-    """How far importance on a label `gap` away moves the prediction before it costs more than `delta`."""
+    """How far importance on a target `gap` away moves the prediction before it costs more than `delta`."""
+    length = 0.0
     moved = 0.0
     for i in range(row.shape[0]):
         x = abs(row[i])
         if x > 0.0:
-            moved += x * x / (max(state[2, i], x) * math.sqrt(state[1, i] + 4.0 * gap * gap * x * x))
-    multiplier = math.sqrt(totals[0] / totals[1]) if totals[1] > 0.0 else 1.0
-    sensitivity = rate * multiplier * moved
-    if sensitivity <= 0.0:
+            largest = max(state[2, i], x)
+            length += (x / largest) ** 2
+            moved += x * x / (largest * math.sqrt(state[1, i] + 4.0 * gap * gap * x * x))
+    if moved <= 0.0:
         return 0.0
+    sensitivity = rate * math.sqrt((totals[0] + 1.0) / (totals[1] + length)) * moved
     low, high = 0.0, gap / sensitivity
     if high * gap * gap <= delta:
         return gap
@@ -145,6 +161,8 @@ def _ranges(states: Array, totals: Array, rows: Array, delta: float, rate: float
     for a in range(n):
         state, row = states[min(a, states.shape[0] - 1)], rows[min(a, rows.shape[0] - 1)]
         predicted = _predict(state, row)
-        least[a] = max(predicted - _reach(state, totals, row, predicted + 1.0, delta, rate), 0.0)
-        most[a] = min(predicted + _reach(state, totals, row, 2.0 - predicted, delta, rate), 1.0)
+        down = _reach(state, totals, row, max(predicted, 0.0) + 1.0, delta, rate)
+        up = _reach(state, totals, row, 2.0 - min(predicted, 1.0), delta, rate)
+        least[a] = min(max(predicted - down, 0.0), 1.0)
+        most[a] = max(min(predicted + up, 1.0), 0.0)
     return least, most

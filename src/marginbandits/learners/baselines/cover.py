@@ -1,18 +1,23 @@
 """Online cover: a small ensemble of policies, each rewarded for covering actions the earlier ones do not.
 
-The first policy learns the doubly robust loss estimate ĉ. Policy i learns ĉ(a) less a bonus where the policies before
-it play a rarely:
+The first policy learns the losses seen. The others learn the doubly robust estimate ĉ of every action's loss, policy i
+less a bonus where the policies before it play a rarely:
 
-    ĉ_i(a) = ĉ(a) - ψ ε_t/(ε_t + (1 - Kε_t) q_i(a)),   q_i(a) = votes before i,   ε_t = min(1/K, 1/√(Kt))
+    ĉ_i(a) = ĉ(a) - ψ ε_t Σ_b m_i(b)/m_i(a),   m_i(a) = max(ε_t, votes for a before i/n_policies)
 
-Played is the mean vote, smoothed by ε_t. This is the online form of ILOVETOCONBANDITS.
+with ε_t = min(1/K, 1/√(Kt)). Played is the mean vote v, moved as little as gives every action with a vote its share of
+the exploration, and the others none:
+
+    p = argmin ‖p - v‖   such that   p(a) >= Kε_t/|S| on S = {v > 0},   p = 0 elsewhere
+
+This is the online form of ILOVETOCONBANDITS, without its uniform exploration: "Cover-NU" of the bake-off.
 
 Agarwal, Hsu, Kale, Langford, Li & Schapire (2014), "Taming the monster: a fast and simple algorithm for contextual
 bandits"; Bietti, Agarwal & Langford (2021), "A contextual bandit bake-off".
 
 >>> agent = Cover(n_actions=3, seed=0)
 >>> agent.learn([1.0], agent.act([1.0]), loss=1.0)
->>> bool((agent.act([1.0]).distribution > 0).all())
+>>> bool((agent.act([1.0]).distribution > 0).sum() > 1)
 True
 """
 
@@ -23,6 +28,7 @@ import numpy as np
 
 from marginbandits import policies
 from marginbandits.learners.regression import OracleLearner
+from marginbandits.oracles.online_regression import OnlineRegression
 from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Instance, Integer, Real, Seed, validated
@@ -31,7 +37,11 @@ __all__ = ["Cover"]
 
 
 class Cover(OracleLearner):
-    """`n_policies` that cover each other's gaps; `psi` is the weight of covering."""
+    """`n_policies` that cover each other's gaps; `psi` is the weight of covering.
+
+    The costs of the policies after the first are clipped to [0, 1]; `weighted` leaves them as noisy as they are, as
+    Vowpal Wabbit does.
+    """
 
     @validated
     def __init__(
@@ -49,6 +59,10 @@ class Cover(OracleLearner):
         self.n_policies = n_policies
         self.psi = psi
 
+    def _begin(self, n_blocks: int, n_features: int) -> None:
+        self._oracle = OnlineRegression(self.n_policies + self.weighted, n_blocks, n_features, self.learning_rate)
+        self._rounds = np.zeros(1)
+
     def _floor(self, n_actions: int) -> float:
         return min(1.0 / n_actions, 1.0 / math.sqrt(n_actions * max(self._rounds[0], 1.0)))
 
@@ -57,19 +71,45 @@ class Cover(OracleLearner):
         return policies.greedy(-losses, available)
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
-        return policies.explore(self._votes(rows, available).mean(0), self._floor(int(available.sum())), available)
+        n = int(available.sum())
+        return raised(self._votes(rows, available).mean(0), n * self._floor(n))
+
+    def _estimate(self, rows: Array, action: int, loss: float, probability: float) -> Array:
+        """ĉ: the first policy's predictions or, weighted, those of one more that counts rounds 1/p; corrected at a."""
+        spare = self.n_policies if self.weighted else 0
+        costs: Array = np.clip(self._oracle.predict(rows, spare), *self._oracle.span)
+        costs[action] += (loss - costs[action]) / probability
+        if self.weighted:
+            self._oracle.learn(rows, action, loss, 1.0 / probability, spare)
+        return costs
 
     def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        self._rounds += 1.0
-        floor = self._floor(self.n_actions)
-        estimate = self._oracle.predict(rows)
-        costs = estimate.copy()
-        costs[action] += (loss - estimate[action]) / max(probability, floor)
-        votes = self._votes(rows, np.ones(self.n_actions, bool))
+        costs = self._estimate(rows, action, loss, probability)
+        votes = self._votes(rows, self._everything) / self.n_policies
         self._oracle.learn(rows, action, loss, self._importance(probability))
+        floor, share = self._floor(self.n_actions), votes[0]
+        total = (self.n_actions - 1) * floor + 1.0 / self.n_policies  # Σ m, the first vote being on one action
         for policy in range(1, self.n_policies):
-            share = votes[:policy].mean(0)
-            bonus = self.psi * floor / (floor + (1.0 - self.n_actions * floor) * share)
-            targets = np.clip(costs - bonus, 0.0, 1.0)
-            for a in range(self.n_actions):
-                self._oracle.learn(rows, a, float(targets[a]), 1.0 / self.n_actions if self.weighted else 1.0, policy)
+            targets = costs - self.psi * floor * total / np.maximum(share, floor)
+            self._oracle.learn_all(rows, targets if self.weighted else np.clip(targets, 0.0, 1.0), policy)
+            wider = share + votes[policy]
+            total += (np.maximum(wider, floor) - np.maximum(share, floor)).sum()
+            share = wider
+        self._rounds += 1.0
+
+
+def raised(law: Array, mass: float) -> Array:
+    """The law nearest to this one, on the same support, of which `mass` is spread evenly there.
+
+    >>> raised(np.array([0.75, 0.25, 0.0]), 0.8)
+    array([0.6, 0.4, 0. ])
+    """
+    support = law > 0.0
+    floor = mass / support.sum()
+    above = law[support] - floor
+    largest = np.sort(above)[::-1]
+    shifts = (np.cumsum(largest) - (1.0 - mass)) / np.arange(1, len(largest) + 1)
+    shift = shifts[largest >= shifts][-1]
+    out = np.zeros_like(law)
+    out[support] = floor + np.maximum(above - shift, 0.0)
+    return out

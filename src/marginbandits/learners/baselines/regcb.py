@@ -32,6 +32,8 @@ __all__ = ["RegCB"]
 class RegCB(OracleLearner):
     """Optimism, or uniform play among what is still plausible; `mellowness` scales the confidence."""
 
+    indifferent = True
+
     @validated
     def __init__(
         self,

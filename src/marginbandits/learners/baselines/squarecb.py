@@ -26,7 +26,12 @@ __all__ = ["SquareCB"]
 
 
 class SquareCB(OracleLearner):
-    """Inverse gap weighting: an action's probability falls with its predicted excess loss; `scale` sets how fast."""
+    """Inverse gap weighting: an action's probability falls with its predicted excess loss; `scale` sets how fast.
+
+    Predictions are clipped to [0, 1]; `weighted` leaves them as they are, as Vowpal Wabbit does.
+    """
+
+    indifferent = True
 
     @validated
     def __init__(
@@ -43,7 +48,8 @@ class SquareCB(OracleLearner):
         self.scale = scale
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
-        losses = np.where(available, self._oracle.predict(rows), np.inf)
+        predicted = self._oracle.predict(rows)
+        losses = np.where(available, predicted if self.weighted else np.clip(predicted, 0.0, 1.0), np.inf)
         gamma = self.scale * math.sqrt(self._rounds[0])
         best = losses == losses.min()
         law = np.where(best, 0.0, 1.0 / (available.sum() + gamma * (losses - losses.min())))

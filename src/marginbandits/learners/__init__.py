@@ -17,6 +17,7 @@ from marginbandits.learners.baselines import (
     Supervised,
     Uniform,
 )
+from marginbandits.learners.hinge_lmc import HingeLMC
 
 __all__ = [
     "SOBA",
@@ -25,6 +26,7 @@ __all__ = [
     "Cover",
     "EpochGreedy",
     "EpsilonGreedy",
+    "HingeLMC",
     "Learner",
     "LinTS",
     "LinUCB",

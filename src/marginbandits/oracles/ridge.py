@@ -27,7 +27,7 @@ import numpy as np
 from marginbandits.compiled import kernel
 from marginbandits.types import Array
 
-__all__ = ["Ridge", "dot", "square_norm"]
+__all__ = ["Ridge", "carlson", "dot", "square_norm"]
 
 
 class Ridge:
@@ -111,15 +111,20 @@ def _variance(factor: Array, rows: Array) -> Array:
 
 @kernel
 def _update(thetas: Array, factors: Array, rows: Array, action: int, target: float) -> None:
-    """Carlson's update of C (row i of C is column i of the square root of A⁻¹), with f = Cz; the gain is b/α."""
-    theta, factor = thetas[min(action, thetas.shape[0] - 1)], factors[min(action, thetas.shape[0] - 1)]
-    row = rows[min(action, rows.shape[0] - 1)]
+    theta, row = thetas[min(action, thetas.shape[0] - 1)], rows[min(action, rows.shape[0] - 1)]
+    gain = np.zeros(row.shape[0])
+    carlson(factors[min(action, factors.shape[0] - 1)], row, gain)
+    residual = target - dot(theta, row)
+    for i in range(row.shape[0]):
+        theta[i] += gain[i] * residual
+
+
+@kernel
+def carlson(factor: Array, row: Array, gain: Array) -> float:
+    """C of A + zzᵀ from C of A; `gain`, given as zeros, becomes (A + zzᵀ)⁻¹z. Returns zᵀA⁻¹z, for the A before."""
     d = row.shape[0]
-    b = np.zeros(d)
     alpha = 1.0
-    residual = target
     for i in range(d):
-        residual -= theta[i] * row[i]
         f = 0.0
         for j in range(i + 1):
             f += factor[i, j] * row[j]
@@ -129,7 +134,8 @@ def _update(thetas: Array, factors: Array, rows: Array, action: int, target: flo
         keep, mix = before / after, f / (before * after)
         for j in range(i + 1):
             c = factor[i, j]
-            factor[i, j] = keep * c - mix * b[j]
-            b[j] += f * c
+            factor[i, j] = keep * c - mix * gain[j]
+            gain[j] += f * c
     for i in range(d):
-        theta[i] += b[i] * residual / alpha
+        gain[i] /= alpha
+    return alpha - 1.0

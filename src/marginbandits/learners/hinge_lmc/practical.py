@@ -1,0 +1,144 @@
+"""Hinge-LMC in its practical form: no horizon, no tuning, a round that costs the same for ever.
+
+For each action a, particles w drawn by Langevin steps from exp(-U_a/τ²), where every round that played a costs
+
+    ℓ (γ + s)_+ + (1 - ℓ)(γ - s)_+ + s²/2,   s = <w, z>
+
+the paper's hinge, twice: the loss pulls the score below -γ, the reward above γ. For two actions that is the two-sided
+loss estimate; for more, the reward's part is a lower bound of what it would charge to all other actions. Rounds count
+alike, whatever their probability. Played is the action whose most hopeful particle scores highest, with a floor μ_t
+that fades like 1/√t under every action. See `samplers.particles` for the chain, and the guide for what each choice is
+worth on real data.
+
+With margin="adapt" each margin of a grid has its own particles, and play is shared among the margins by exponential
+weights on their own estimated losses.
+
+Foster & Krishnamurthy (2018), "Contextual bandits with surrogate losses", section 3.1.
+
+>>> agent = HingeLMC(n_actions=2, seed=0)
+>>> for x in [-1.0, 1.0] * 100:
+...     decision = agent.act([x])
+...     agent.learn([x], decision, loss=float(decision.action != (x > 0)))
+>>> bool(agent.act([1.0]).distribution[1] > 0.9)
+True
+"""
+
+import math
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits import policies, weighting
+from marginbandits.compiled import kernel
+from marginbandits.learners.base import Learner
+from marginbandits.oracles.ridge import Ridge, carlson, dot
+from marginbandits.samplers.particles import absorb, hinge_pull, langevin_step
+from marginbandits.samplers.reservoir import Reservoir
+from marginbandits.scores.features import Features
+from marginbandits.types import Array, Mask
+from marginbandits.validation import ActionCount, Choice, Integer, OneOf, Real, Seed, validated
+
+__all__ = ["MARGINS", "HingeLMC"]
+
+MARGINS = (0.4, 0.8, 1.6)
+"""The grid of margin="adapt"; at 1.6 hardly any score reaches the margin, and the potential is ridge regression's."""
+
+STEP = 0.1
+"""h: the share of the way to the posterior's mean that one round's step goes."""
+
+TRUST = 0.1
+"""Learning rate of the exponential weights over margins, on losses in [0, 1]."""
+
+
+class HingeLMC(Learner):
+    """Optimistic play on `n_particles` posterior samples per action; O(d²) to learn, O(Kd) to act, 8Kd² bytes.
+
+    `margin` is γ, in units where a score of ±1 stands for certainty; `temperature` is τ, how widely particles spread
+    and so how much is explored; `smoothing` scales the floor μ_t = smoothing/(K√t). `minibatch` rounds are looked at
+    again in every step, out of at most `memory` that are kept.
+    """
+
+    @validated
+    def __init__(
+        self,
+        n_actions: ActionCount,
+        *,
+        margin: Annotated[float | str, OneOf(Real(above=0), Choice("adapt"))] = 0.8,
+        n_particles: Annotated[int, Integer(1)] = 8,
+        temperature: Annotated[float, Real(0)] = 0.08,
+        regularisation: Annotated[float, Real(1e-9)] = 0.2,
+        smoothing: Annotated[float, Real(0)] = 0.02,
+        minibatch: Annotated[int, Integer(1)] = 64,
+        memory: Annotated[int, Integer(1)] = 10_000,
+        features: Features = "fourier",
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(n_actions, features=features, seed=seed)
+        self.margin = margin
+        self.n_particles = n_particles
+        self.temperature = temperature
+        self.regularisation = regularisation
+        self.smoothing = smoothing
+        self.minibatch = minibatch
+        self.memory = memory
+
+    def _begin(self, n_blocks: int, n_features: int) -> None:
+        grid = MARGINS if self.margin == "adapt" else (float(self.margin),)
+        self._margins = np.repeat(grid, self.n_particles)
+        self._ridge = Ridge(n_blocks, n_features, self.regularisation)
+        self._reservoir = Reservoir(n_blocks, max(1, self.memory // n_blocks), n_features)
+        spread = self.temperature / math.sqrt(self.regularisation)
+        self._particles = spread * self._rng.standard_normal((n_blocks, len(self._margins), n_features))
+        self._rounds = np.zeros(1)
+        self._log_weights = np.full(len(grid), -math.log(len(grid)))
+
+    def _guesses(self, rows: Array, available: Mask) -> Array:
+        """The action each margin's most hopeful particles prefer: margins x K, ties shared."""
+        scores = self._particles @ rows[0] if len(rows) == 1 else rows @ self._particles[0].T
+        hopeful = scores.reshape(self.n_actions, len(self._log_weights), self.n_particles).max(2)
+        return policies.greedy(hopeful.T, available)
+
+    def _distribution(self, rows: Array, available: Mask) -> Array:
+        guesses = self._guesses(rows, available)
+        law = guesses[0] if len(guesses) == 1 else np.exp(self._log_weights) @ guesses
+        floor = self.smoothing / (self.n_actions * math.sqrt(self._rounds[0]))
+        return policies.explore(law, min(floor, 1.0 / available.sum()), available)
+
+    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
+        if len(self._log_weights) > 1:
+            self._judge(rows, action, loss, probability)
+        self._rounds += 1.0
+        block, row = min(action, len(self._particles) - 1), rows[min(action, len(rows) - 1)]
+        particles, theta, factor = self._particles[block], self._ridge.theta[block], self._ridge.factor[block]
+        _learn(theta, factor, particles, self._margins, row, loss)
+        self._reservoir.add(block, row, loss, self._rng)
+        past, losses = self._reservoir.batch(block, self.minibatch, self._rng)
+        pull = hinge_pull(particles, past, losses, self._margins[:, None])
+        pull *= self._reservoir.seen[block] / len(losses)
+        langevin_step(
+            particles, theta, factor, pull, STEP, self.temperature, self._rng.standard_normal(particles.shape)
+        )
+
+    def _judge(self, rows: Array, action: int, loss: float, probability: float) -> None:
+        """Exponential weights: each margin is charged the two-sided estimate of its own play's loss."""
+        guesses = self._guesses(rows, np.ones(self.n_actions, bool))
+        estimate = weighting.mixed(self.n_actions, action, loss, max(probability, 0.1), share=0.5)
+        self._log_weights -= TRUST * guesses @ estimate
+        self._log_weights -= np.log(np.exp(self._log_weights - self._log_weights.max()).sum()) + self._log_weights.max()
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        kept = {f"reservoir.{name}": array for name, array in self._reservoir.arrays().items()}
+        own = {"particles": self._particles, "rounds": self._rounds, "log_weights": self._log_weights}
+        return {**self._ridge.arrays(), **kept, **own}
+
+
+@kernel
+def _learn(theta: Array, factor: Array, particles: Array, margins: Array, row: Array, loss: float) -> None:
+    """The Gaussian part takes in the round exactly, and every particle its own cost of it."""
+    gain = np.zeros(row.shape[0])
+    variance = carlson(factor, row, gain)
+    residual = 1.0 - 2.0 * loss - dot(theta, row)
+    for i in range(row.shape[0]):
+        theta[i] += gain[i] * residual
+    absorb(particles, margins, row, loss, gain, variance)

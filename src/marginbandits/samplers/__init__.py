@@ -1,0 +1,1 @@
+"""Draws from exp(-potential): the posteriors that Hinge-LMC plays from."""

@@ -1,6 +1,7 @@
 """Slow, readable twins of the compiled kernels; the fast ones must agree with them."""
 
 import numpy as np
+from scipy.special import log_ndtr, ndtri_exp
 
 from marginbandits.types import Array, Mask
 
@@ -60,3 +61,52 @@ class OnlineRegression:
         s[seen] = 1 / (self.N[seen] * np.sqrt(self.G[seen]))
         q = c * (x**2 * s).sum()
         self.w = self.w + c * error * (1 - np.exp(-2 * self.rate * importance * q)) / q * x * s
+
+
+def two_sided_cost(particle: Array, rows: Array, losses: Array, margin: float) -> float:
+    """Σ ℓ (γ + s)_+ + (1 - ℓ)(γ - s)_+ + s²/2 over the rounds, for one particle."""
+    s = rows @ particle
+    hinges = losses * np.maximum(margin + s, 0) + (1 - losses) * np.maximum(margin - s, 0)
+    return float((hinges + s**2 / 2).sum())
+
+
+def langevin_step(
+    particles: Array, mean: Array, factor: Array, pull: Array, step: float, temperature: float, normals: Array
+) -> Array:
+    noise = temperature * np.sqrt(step * (2 - step)) * normals @ factor
+    return np.asarray(particles - step * (particles - mean + pull @ factor.T @ factor) + noise)
+
+
+def line_sample(
+    w: Array,
+    u: Array,
+    rows: Array,
+    losses: Array,
+    A: Array,
+    theta: Array,
+    margin: float,
+    temperature: float,
+    rng: np.random.Generator,
+) -> Array:
+    """A draw of w + tu from exp(-(½ (w - θ)ᵀA(w - θ) + Σ (±s - γ)_+)/τ²), + where ℓ = 0 and - where ℓ = 1.
+
+    Along the line the hinges are linear between their kinks, so each piece is a truncated normal of known mass.
+    """
+    sign = (1 - 2 * losses) / temperature**2
+    offset, slope = sign * (rows @ w) - margin / temperature**2, sign * (rows @ u)
+    order = np.argsort(-offset / slope)
+    offset, slope = offset[order], slope[order]
+    kinks = -offset / slope
+    slopes = slope[slope < 0].sum() + np.concatenate([[0.0], np.cumsum(np.abs(slope))])
+    first = np.maximum(offset + slope * kinks[0], 0).sum()
+    heights = np.concatenate([[first], first + np.cumsum(slopes[1:-1] * np.diff(kinks))])
+    at, height = np.r_[kinks[0], kinks], np.r_[heights[0], heights]
+    q, c = u @ A @ u / temperature**2, u @ A @ (w - theta) / temperature**2 + slopes
+    low, high = (np.r_[-np.inf, kinks] + c / q) * np.sqrt(q), (np.r_[kinks, np.inf] + c / q) * np.sqrt(q)
+    flip = low > 0  # work in the tail where the normal distribution function keeps its digits
+    a, b = log_ndtr(np.where(flip, -high, low)), log_ndtr(np.where(flip, -low, high))
+    mass = slopes * at - height + c**2 / (2 * q) + b + np.log1p(-np.exp(np.minimum(a - b, -1e-300)))
+    weights = np.exp(mass - mass.max())
+    k = rng.choice(len(weights), p=weights / weights.sum())
+    x = ndtri_exp(b[k] + np.log(rng.uniform(np.exp(a[k] - b[k]), 1.0)))
+    return np.asarray(w + ((-x if flip[k] else x) / np.sqrt(q) - c[k] / q) * u)

@@ -1,0 +1,176 @@
+"""The particle sampler: its pieces against readable twins, its law against quadrature and exact line sampling.
+
+Statistical tests have fixed seeds and bounds of four Monte-Carlo standard errors or more: a correct sampler would fail
+one over the choice of seed less than once in a thousand. Each has a negative control that must fail it.
+"""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from marginbandits.oracles.ridge import carlson
+from marginbandits.samplers.particles import absorb, hinge_pull, langevin_step
+from marginbandits.samplers.reservoir import Reservoir
+from marginbandits.types import Array
+from tests import naive
+
+
+def problem(d: int, n: int, seed: int = 0) -> tuple[Array, Array, Array, Array, Array]:
+    """Rounds of a noisy separator, and A, θ and C of their Gaussian part."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((n, d)) / np.sqrt(d)
+    losses = (rows @ rng.standard_normal(d) * 2 + 0.1 * rng.standard_normal(n) < 0).astype(float)
+    A = np.eye(d) + rows.T @ rows
+    return rows, losses, A, np.linalg.solve(A, rows.T @ (1 - 2 * losses)), np.linalg.inv(np.linalg.cholesky(A))
+
+
+def chains(margin: float, temperature: float, step: float, d: int, n: int, n_kept: int, n_chains: int = 64) -> Array:
+    rows, losses, _, theta, C = problem(d, n)
+    rng = np.random.default_rng(1)
+    particles = theta + temperature * rng.standard_normal((n_chains, d)) @ C
+    kept = []
+    for k in range(int((10 + n_kept) / step)):
+        pull = hinge_pull(particles, rows, losses, margin)
+        langevin_step(particles, theta, C, pull, step, temperature, rng.standard_normal(particles.shape))
+        if k * step >= 10 and k % int(1 / step) == 0:
+            kept.append(particles.copy())
+    return np.concatenate(kept)
+
+
+def test_the_pull_is_what_the_hinge_adds_to_the_gaussian_part() -> None:
+    rng = np.random.default_rng(0)
+    rows, losses, particles = rng.standard_normal((20, 4)), rng.random(20), rng.standard_normal((3, 4))
+    y = 1 - 2 * losses
+    for particle, pull in zip(particles, hinge_pull(particles, rows, losses, 0.7), strict=True):
+        gradient = rows.T @ (rows @ particle - y) + pull
+        for i in range(4):
+            h = 1e-6 * np.eye(4)[i]
+            rise = naive.two_sided_cost(particle + h, rows, losses, 0.7)
+            rise -= naive.two_sided_cost(particle - h, rows, losses, 0.7)
+            assert rise / 2e-6 == pytest.approx(gradient[i], abs=1e-6)
+
+
+def test_the_pull_takes_single_precision_and_a_margin_for_each_particle() -> None:
+    rng = np.random.default_rng(0)
+    rows, losses, particles = rng.standard_normal((20, 4)), rng.random(20), rng.standard_normal((3, 4))
+    margins = np.array([[0.1], [0.5], [2.0]])
+    together = hinge_pull(particles, rows, losses, margins)
+    for particle, margin, pull in zip(particles, margins[:, 0], together, strict=True):
+        assert np.allclose(hinge_pull(particle[None], rows, losses, float(margin))[0], pull)
+    one, two, three = (array.astype(np.float32) for array in (particles, rows, losses))
+    assert hinge_pull(one, two, three, margins.astype(np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 8, 13])
+def test_a_step_is_its_formula(d: int) -> None:
+    rng = np.random.default_rng(d)
+    particles, mean, pull, normals = (rng.standard_normal(shape) for shape in ((3, d), d, (3, d), (3, d)))
+    factor = np.tril(rng.standard_normal((d, d)))
+    expected = naive.langevin_step(particles, mean, factor, pull, 0.3, 0.2, normals)
+    langevin_step(particles, mean, factor, pull, 0.3, 0.2, normals)
+    assert np.allclose(particles, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("start", [-3.0, -0.6, 0.0, 0.6, 3.0])
+def test_a_new_round_is_absorbed_exactly(loss: float, start: float) -> None:
+    rng = np.random.default_rng(0)
+    d, margin = 3, 0.5
+    rows = rng.standard_normal((5, d))
+    A = np.eye(d) + rows.T @ rows
+    factor, row = np.linalg.inv(np.linalg.cholesky(A)), rng.standard_normal(d)
+    before = np.linalg.solve(A, row) * start / (row @ np.linalg.solve(A, row))
+    gain, particles = np.zeros(d), before[None].copy()
+    variance = carlson(factor, row, gain)
+    assert variance == pytest.approx(row @ np.linalg.solve(A, row))
+    assert np.allclose(gain, np.linalg.solve(A + np.outer(row, row), row))
+    absorb(particles, np.array([margin]), row, loss, gain, variance)
+
+    def cost(score: float) -> float:
+        here = np.array([score])
+        return (score - start) ** 2 / (2 * variance) + naive.two_sided_cost(here, np.eye(1), np.array([loss]), margin)
+
+    best = minimize_scalar(cost, bounds=(-5, 5), method="bounded", options={"xatol": 1e-9}).x
+    assert particles[0] @ row == pytest.approx(best, abs=1e-5)
+    assert np.allclose(particles[0] - before, np.linalg.solve(A, row) * (best - start) / variance, atol=1e-4)
+
+
+def test_a_row_of_zeros_moves_nothing() -> None:
+    particles = np.ones((2, 3))
+    absorb(particles, np.ones(2), np.zeros(3), 1.0, np.zeros(3), 0.0)
+    assert (particles == 1.0).all()
+
+
+def test_chains_follow_the_posterior_in_two_dimensions() -> None:
+    margin, temperature = 0.5, 0.3
+    rows, losses, A, theta, _ = problem(2, 30)
+    axis = np.linspace(-4, 4, 401)
+    grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), -1).reshape(-1, 2)
+    s = grid @ rows.T
+    away = grid - theta
+    potential = ((away @ A) * away).sum(1) / 2
+    potential += (np.maximum(s - margin, 0) * (1 - losses) + np.maximum(-s - margin, 0) * losses).sum(1)
+    density = np.exp(-(potential - potential.min()) / temperature**2)
+    density /= density.sum()
+    mean = density @ grid
+    covariance = (grid - mean).T @ ((grid - mean) * density[:, None])
+    below = density[grid[:, 0] <= mean[0] + 0.5 * covariance[0, 0] ** 0.5].sum()
+
+    def errors(draws: Array) -> Array:
+        """Mean, covariance and a quantile, in standard errors of 64 chains of which each draw counts for a fifth."""
+        n = len(draws) / 5
+        spread = np.sqrt(np.diag(covariance))
+        off_mean = (draws.mean(0) - mean) / spread * n**0.5
+        off_covariance = (np.cov(draws.T) - covariance) / np.outer(spread, spread) * (n / 2) ** 0.5
+        share = (draws[:, 0] <= mean[0] + 0.5 * spread[0]).mean()
+        off_quantile = (share - below) / np.sqrt(below * (1 - below) / n)
+        return np.asarray(np.abs(np.r_[off_mean, off_covariance.ravel(), off_quantile]))
+
+    assert errors(chains(margin, temperature, 0.02, 2, 30, 200)).max() < 4
+    assert errors(chains(2 * margin, temperature, 0.02, 2, 30, 200)).max() > 8
+
+
+def test_chains_follow_exact_line_sampling_in_fifty_dimensions() -> None:
+    margin, temperature, d, n = 0.5, 0.3, 50, 300
+    rows, losses, A, theta, C = problem(d, n)
+    rng = np.random.default_rng(2)
+    w, exact = theta, []
+    for _ in range(16_000):
+        u = C.T @ rng.standard_normal(d)
+        w = naive.line_sample(w, u, rows, losses, A, theta, margin, temperature, rng)
+        exact.append(w)
+    truth = np.array(exact[1000:])
+    draws = chains(margin, temperature, 0.05, d, n, 100)
+    spread = truth.std(0)
+    assert np.sqrt((((draws.mean(0) - truth.mean(0)) / spread) ** 2).mean()) < 0.2
+    assert abs((draws.std(0) / spread).mean() - 1) < 0.05
+    without = theta + temperature * rng.standard_normal((6400, d)) @ C
+    assert np.sqrt((((without.mean(0) - truth.mean(0)) / spread) ** 2).mean()) > 1
+
+
+def test_a_reservoir_keeps_every_round_alike() -> None:
+    rng = np.random.default_rng(0)
+    times = np.zeros(20)
+    for _ in range(2000):
+        kept = Reservoir(1, 5, 1)
+        for t in range(20):
+            kept.add(0, np.array([float(t)]), 0.0, rng)
+        times[kept.rows[0, :, 0].astype(int)] += 1
+    assert kept.seen[0] == 20
+    deviation = (times - 500) / np.sqrt(2000 * 0.25 * 0.75)
+    assert np.abs(deviation).max() < 4.5
+    assert times.sum() == 10_000
+
+
+def test_a_batch_is_what_is_kept_or_drawn_from_it() -> None:
+    rng = np.random.default_rng(0)
+    kept = Reservoir(2, 5, 1)
+    for t in range(3):
+        kept.add(1, np.array([float(t)]), t / 10, rng)
+    rows, losses = kept.batch(1, 3, rng)
+    assert rows.ravel().tolist() == [0, 1, 2]
+    assert losses.tolist() == [0, 0.1, 0.2]
+    assert kept.batch(0, 3, rng)[0].shape == (0, 1)
+    rows, losses = kept.batch(1, 2, rng)
+    assert len(rows) == 2
+    assert np.allclose(losses, rows.ravel() / 10)

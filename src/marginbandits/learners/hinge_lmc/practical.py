@@ -32,7 +32,8 @@ import numpy.typing as npt
 from marginbandits import policies, weighting
 from marginbandits.compiled import kernel
 from marginbandits.learners.base import Learner
-from marginbandits.oracles.ridge import Ridge, carlson, dot
+from marginbandits.learners.hinge_lmc.diagnostics import Diagnostics, Monitor
+from marginbandits.oracles.ridge import Ridge, carlson, dot, square_norm
 from marginbandits.samplers.particles import absorb, hinge_pull, langevin_step
 from marginbandits.samplers.reservoir import Reservoir
 from marginbandits.scores.features import Features
@@ -90,24 +91,27 @@ class HingeLMC(Learner):
         self._reservoir = Reservoir(n_blocks, max(1, self.memory // n_blocks), n_features)
         spread = self.temperature / math.sqrt(self.regularisation)
         self._particles = spread * self._rng.standard_normal((n_blocks, len(self._margins), n_features))
+        self._monitor = Monitor()
         self._rounds = np.zeros(1)
         self._log_weights = np.full(len(grid), -math.log(len(grid)))
 
-    def _guesses(self, rows: Array, available: Mask) -> Array:
+    def _scores(self, rows: Array) -> Array:
+        """K x particles."""
+        return np.asarray(self._particles @ rows[0] if len(rows) == 1 else rows @ self._particles[0].T)
+
+    def _guesses(self, scores: Array, available: Mask) -> Array:
         """The action each margin's most hopeful particles prefer: margins x K, ties shared."""
-        scores = self._particles @ rows[0] if len(rows) == 1 else rows @ self._particles[0].T
         hopeful = scores.reshape(self.n_actions, len(self._log_weights), self.n_particles).max(2)
         return policies.greedy(hopeful.T, available)
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
-        guesses = self._guesses(rows, available)
+        guesses = self._guesses(self._scores(rows), available)
         law = guesses[0] if len(guesses) == 1 else np.exp(self._log_weights) @ guesses
         floor = self.smoothing / (self.n_actions * math.sqrt(self._rounds[0]))
         return policies.explore(law, min(floor, 1.0 / available.sum()), available)
 
     def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        if len(self._log_weights) > 1:
-            self._judge(rows, action, loss, probability)
+        self._look(self._scores(rows), action, loss, probability)
         self._rounds += 1.0
         block, row = min(action, len(self._particles) - 1), rows[min(action, len(rows) - 1)]
         particles, theta, factor = self._particles[block], self._ridge.theta[block], self._ridge.factor[block]
@@ -120,15 +124,57 @@ class HingeLMC(Learner):
             particles, theta, factor, pull, STEP, self.temperature, self._rng.standard_normal(particles.shape)
         )
 
-    def _judge(self, rows: Array, action: int, loss: float, probability: float) -> None:
+    def _look(self, scores: Array, action: int, loss: float, probability: float) -> None:
+        """Before learning: how the particles would have done."""
+        guesses = self._guesses(scores, self._everything)
+        prefer = guesses.argmax(1).repeat(self.n_particles)
+        agreement = np.count_nonzero(scores.argmax(0) == prefer) / len(prefer)
+        mean, margin = scores[action].mean(), self._margins[0]
+        potential = loss * max(margin + mean, 0.0) + (1.0 - loss) * max(margin - mean, 0.0)
+        self._monitor.observe(agreement, potential, 1.0 / probability)
+        if len(guesses) > 1:
+            self._judge(guesses, action, loss, probability)
+
+    def _judge(self, guesses: Array, action: int, loss: float, probability: float) -> None:
         """Exponential weights: each margin is charged the two-sided estimate of its own play's loss."""
-        guesses = self._guesses(rows, np.ones(self.n_actions, bool))
         estimate = weighting.mixed(self.n_actions, action, loss, max(probability, 0.1), share=0.5)
         self._log_weights -= TRUST * guesses @ estimate
         self._log_weights -= np.log(np.exp(self._log_weights - self._log_weights.max()).sum()) + self._log_weights.max()
 
+    def diagnostics(self) -> Diagnostics:
+        """How the run is going; refused before the first round."""
+        if self._map is None:
+            raise ValueError("there is nothing to diagnose before the first learn")
+        weights = np.exp(self._log_weights)
+        counted, total, squares, largest, above = self._monitor.weights.tolist()
+        agreement, potential = self._monitor.recent()
+        until, agreement_curve, potential_curve = self._monitor.curves()
+        return Diagnostics(
+            rounds=int(self._rounds[0]),
+            agreement=agreement,
+            potential=potential,
+            spread=self._spread(),
+            effective_sample_share=total**2 / (counted * squares),
+            largest_weight=largest,
+            clipped=above / counted,
+            margins=dict(zip(self._margins[:: self.n_particles].tolist(), weights.tolist(), strict=True)),
+            until=until,
+            agreement_curve=agreement_curve,
+            potential_curve=potential_curve,
+        )
+
+    def _spread(self) -> float:
+        ratios = []
+        for block, particles in enumerate(self._particles):
+            rows, _ = self._reservoir.batch(block, 16, np.random.default_rng(0))
+            for row in rows:
+                expected = self.temperature**2 * square_norm(self._ridge.factor[block], row)
+                ratios.append((particles @ row).var(ddof=1) / expected if expected > 0 else np.nan)
+        return float(np.mean(ratios))
+
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
         kept = {f"reservoir.{name}": array for name, array in self._reservoir.arrays().items()}
+        kept |= {f"monitor.{name}": array for name, array in self._monitor.arrays().items()}
         own = {"particles": self._particles, "rounds": self._rounds, "log_weights": self._log_weights}
         return {**self._ridge.arrays(), **kept, **own}
 

@@ -1,0 +1,77 @@
+"""How a Hinge-LMC run is going, in numbers a person can read, at no cost that grows with it.
+
+    agreement    share of particles that would themselves play what the most hopeful of them play: near 1/K they are
+                 still guessing, near 1 they have made up their minds
+    potential    the two-sided hinge (without its Gaussian part) that each new round cost the particles' mean, before
+                 they learnt from it
+    weight       1/p of the action played. The potential counts every round alike, so these weights are clipped at 1;
+                 they matter to whoever evaluates other policies from the log
+
+Averages are kept over time in at most `BINS` bins; when all are full, neighbours merge
+and later bins are twice as wide.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.types import Array
+
+__all__ = ["Diagnostics", "Monitor"]
+
+BINS = 128
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Diagnostics:
+    """What `HingeLMC.diagnostics` returns; the curves are means over the rounds up to `until`, bin by bin."""
+
+    rounds: int
+    agreement: float  # over the last eighth of the run
+    potential: float  # over the last eighth of the run
+    spread: float  # variance of particles' scores over that of the Gaussian part: near 1 once the chain is warm
+    effective_sample_share: float  # (Σw)²/(n Σw²) of the weights w = 1/p
+    largest_weight: float
+    clipped: float  # share of rounds whose weight was above 2, all of which count as 1
+    margins: dict[float, float]  # weight of each margin
+    until: npt.NDArray[np.int64]
+    agreement_curve: Array
+    potential_curve: Array
+
+
+class Monitor:
+    """Sums of agreement and potential by bins of rounds, and of the weights over all."""
+
+    def __init__(self) -> None:
+        self.bins = np.zeros((BINS, 3))  # rounds, agreement, potential
+        self.state = np.array([0, 1], np.int64)  # bin being filled, its width
+        self.weights = np.zeros(5)  # rounds, Σw, Σw², largest, above 2
+
+    def observe(self, agreement: float, potential: float, weight: float) -> None:
+        """Add one round."""
+        where, width = self.state
+        if where == BINS:
+            self.bins[: BINS // 2] = self.bins[0::2] + self.bins[1::2]
+            self.bins[BINS // 2 :] = 0.0
+            where, width = BINS // 2, 2 * width
+        self.bins[where] += 1.0, agreement, potential
+        self.state[:] = where + (self.bins[where, 0] == width), width
+        self.weights += 1.0, weight, weight * weight, 0.0, weight > 2.0
+        self.weights[3] = max(self.weights[3], weight)
+
+    def curves(self) -> tuple[npt.NDArray[np.int64], Array, Array]:
+        """Last round, mean agreement and mean potential of each bin."""
+        counts, agreement, potential = self.bins[self.bins[:, 0] > 0].T
+        return counts.cumsum().astype(np.int64), agreement / counts, potential / counts
+
+    def recent(self) -> tuple[float, float]:
+        """Agreement and potential over the last eighth of the run, or the last bin if that is wider."""
+        counts, agreement, potential = self.bins[self.bins[:, 0] > 0].T
+        last = counts[::-1].cumsum()[::-1] <= max(counts.sum() / 8, counts[-1])
+        return float(agreement[last].sum() / counts[last].sum()), float(potential[last].sum() / counts[last].sum())
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The live state."""
+        return {"bins": self.bins, "state": self.state, "weights": self.weights}

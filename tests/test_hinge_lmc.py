@@ -1,0 +1,131 @@
+"""Practical Hinge-LMC: its limits are known learners, its potential falls, its memory stays, its margins compete."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import marginbandits as mb
+from marginbandits.checks import check_learner
+from marginbandits.learners.hinge_lmc.diagnostics import BINS, Monitor
+from marginbandits.types import Array
+from tests import naive
+
+
+def played(agent: mb.HingeLMC, n: int, d: int = 4, *, noise: float = 0.1, seed: int = 0) -> Array:
+    rng = np.random.default_rng(seed)
+    weights, losses = rng.standard_normal((agent.n_actions, d)), []
+    for _ in range(n):
+        x = rng.standard_normal(d)
+        label = rng.integers(agent.n_actions) if rng.random() < noise else (weights @ x).argmax()
+        decision = agent.act(x)
+        losses.append(float(decision.action != label))
+        agent.learn(x, decision, losses[-1])
+    return np.array(losses)
+
+
+def test_without_margin_and_noise_every_particle_is_ridge_regression() -> None:
+    agent = mb.HingeLMC(3, margin=1e6, temperature=0.0, features="raw", seed=0)
+    played(agent, 300)
+    state = agent.state()
+    assert np.abs(state["theta"]).max() > 0.1
+    assert np.allclose(state["particles"], state["theta"][:, None], atol=1e-9)
+
+
+def test_without_noise_particles_find_the_least_of_the_potential() -> None:
+    margin = 0.3
+    agent = mb.HingeLMC(
+        2, margin=margin, temperature=0.0, regularisation=1.0, minibatch=1000, features=mb.Bias(), seed=0
+    )
+    played(agent, 400)
+    state = agent.state()
+    for block in range(2):
+        n = int(state["reservoir.seen"][block])
+        rows, losses = state["reservoir.rows"][block, :n].astype(float), state["reservoir.losses"][block, :n]
+
+        def potential(w: Array, rows: Array = rows, losses: Array = losses) -> float:
+            return naive.two_sided_cost(w, rows, losses, margin) + float(w @ w) / 2
+
+        least = minimize(potential, np.zeros(5), method="Powell", options={"xtol": 1e-8, "ftol": 1e-10}).fun
+        ridge = potential(state["theta"][block])
+        assert ridge > 1.1 * least, "the margin must matter for this to test anything"
+        # Steps of fixed size swing about the kinks, within a quarter of what the margin changes.
+        assert potential(state["particles"][block, 0]) - least < 0.25 * (ridge - least)
+
+
+def test_play_is_the_most_hopeful_particle_over_a_floor() -> None:
+    agent = mb.HingeLMC(3, features="raw", seed=0)
+    played(agent, 100)
+    z = np.random.default_rng(1).standard_normal(4)
+    features = agent._map.transform(z[None]) if agent._map else None
+    assert features is not None
+    hopeful = (agent.state()["particles"] @ features[0]).max(1)
+    law = agent.act(z).distribution
+    assert law is not None
+    floor = 0.02 / (3 * np.sqrt(100))
+    assert np.allclose(law, floor + (1 - 3 * floor) * (np.arange(3) == hopeful.argmax()))
+
+
+def test_the_floor_never_exceeds_uniform_play() -> None:
+    agent = mb.HingeLMC(3, smoothing=1e9, features="raw", seed=0)
+    played(agent, 5)
+    assert np.allclose(agent.act(np.ones(4)).distribution, 1 / 3)  # type: ignore[arg-type]  # act fills it
+    mask = np.array([True, False, True])
+    assert np.allclose(agent.act(np.ones(4), available=mask).distribution, mask / 2)  # type: ignore[arg-type]
+
+
+def test_it_learns_a_noisy_separator_that_uniform_play_does_not() -> None:
+    assert played(mb.HingeLMC(4, seed=0), 800)[400:].mean() < 0.25
+
+
+def test_memory_is_what_it_says() -> None:
+    agent = mb.HingeLMC(3, memory=90, features="raw", seed=0)
+    played(agent, 500)
+    state = agent.state()
+    assert state["reservoir.rows"].shape == (3, 30, 5)
+    assert state["reservoir.seen"].sum() == 500
+
+
+def test_the_margin_that_plays_badly_loses_its_weight() -> None:
+    agent = mb.HingeLMC(2, margin="adapt", features="raw", seed=0)
+    played(agent, 1)
+    for action in [0, 1] * 60:  # action 1 is right; the first margin would play the other
+        agent._judge(np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), action, float(action == 0), 0.5)
+    weights = agent.diagnostics().margins
+    assert list(weights) == [0.4, 0.8, 1.6]
+    assert weights[0.4] < 0.001
+    assert sum(weights.values()) == pytest.approx(1.0)
+
+
+def test_adaptive_margins_keep_the_contract() -> None:
+    check_learner(mb.HingeLMC, margin="adapt", n_particles=2)
+
+
+def test_diagnostics_say_how_a_run_goes() -> None:
+    agent = mb.HingeLMC(3, features="raw", seed=0)
+    with pytest.raises(ValueError, match="before the first learn"):
+        agent.diagnostics()
+    played(agent, 600, noise=0.0)
+    found = agent.diagnostics()
+    assert found.rounds == 600 == found.until[-1]
+    assert 1.0 >= found.agreement > found.agreement_curve[:10].mean() > 1 / 3
+    assert found.potential < found.potential_curve[:20].mean()
+    assert 0.2 < found.spread < 3.0
+    assert 0.0 < found.effective_sample_share <= 1.0
+    assert found.largest_weight >= 1.0
+    assert found.margins == {0.8: 1.0}
+
+
+def test_a_monitor_keeps_sums_in_bounded_memory() -> None:
+    monitor = Monitor()
+    rng = np.random.default_rng(0)
+    values = rng.random((1000, 2))
+    for agreement, potential in values:
+        monitor.observe(agreement, potential, 2.5)
+    until, agreement_curve, potential_curve = monitor.curves()
+    counts = np.diff(until, prepend=0)
+    assert until[-1] == 1000
+    assert len(until) <= BINS
+    assert (counts * agreement_curve).sum() == pytest.approx(values[:, 0].sum())
+    assert (counts * potential_curve).sum() == pytest.approx(values[:, 1].sum())
+    assert monitor.weights.tolist() == [1000, 2500, 6250, 2.5, 1000]
+    assert monitor.recent()[0] == pytest.approx(values[-125:, 0].mean(), abs=0.05)

@@ -45,8 +45,11 @@ __all__ = ["MARGINS", "HingeLMC"]
 MARGINS = (0.4, 0.8, 1.6)
 """The grid of margin="adapt"; at 1.6 hardly any score reaches the margin, and the potential is ridge regression's."""
 
-STEP = 0.1
-"""h: the share of the way to the posterior's mean that one round's step goes."""
+TURNS = 4
+"""A round moves one in four of its action's particles, in turn: all of them would cost more and play no better."""
+
+STEP = 0.3
+"""h: the share of the way to the posterior's mean that a step goes."""
 
 TRUST = 0.1
 """Learning rate of the exponential weights over margins, on losses in [0, 1]."""
@@ -118,11 +121,13 @@ class HingeLMC(Learner):
         _learn(theta, factor, particles, self._margins, row, loss)
         self._reservoir.add(block, row, loss, self._rng)
         past, losses = self._reservoir.batch(block, self.minibatch, self._rng)
-        pull = hinge_pull(particles, past, losses, self._margins[:, None])
-        pull *= self._reservoir.seen[block] / len(losses)
-        langevin_step(
-            particles, theta, factor, pull, STEP, self.temperature, self._rng.standard_normal(particles.shape)
-        )
+        seen = int(self._reservoir.seen[block])
+        turn, n = seen % TURNS, len(particles)
+        some = slice(n * turn // TURNS, n * (turn + 1) // TURNS)
+        pull = hinge_pull(particles[some], past, losses, self._margins[some, None])
+        pull *= seen / len(losses)
+        normals = self._rng.standard_normal(pull.shape)
+        langevin_step(particles[some], theta, factor, pull, STEP, self.temperature, normals)
 
     def _look(self, scores: Array, action: int, loss: float, probability: float) -> None:
         """Before learning: how the particles would have done."""

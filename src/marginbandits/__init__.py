@@ -10,7 +10,17 @@
 
 __version__ = "0.1.0"
 
-from marginbandits import checks, environments, evaluation, policies, surrogates, weighting
+from marginbandits import (
+    checks,
+    environments,
+    evaluation,
+    policies,
+    projections,
+    samplers,
+    surrogates,
+    theory,
+    weighting,
+)
 from marginbandits.environments import (
     AdaptiveAdversary,
     Classification,
@@ -110,7 +120,10 @@ __all__ = [
     "load",
     "policies",
     "progressive_loss",
+    "projections",
+    "samplers",
     "simulate",
     "surrogates",
+    "theory",
     "weighting",
 ]

@@ -17,6 +17,7 @@ from marginbandits.learners.baselines import (
     Supervised,
     Uniform,
 )
+from marginbandits.learners.hinge_lmc import FaithfulHingeLMC
 
 __all__ = [
     "SOBA",
@@ -25,6 +26,7 @@ __all__ = [
     "Cover",
     "EpochGreedy",
     "EpsilonGreedy",
+    "FaithfulHingeLMC",
     "Learner",
     "LinTS",
     "LinUCB",

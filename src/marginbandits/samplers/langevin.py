@@ -3,8 +3,8 @@
     θ ← Proj(θ - (α/2) ∇F̃(θ) + √α ξ),   ξ ~ N(0, I)
 
 `projected_langevin` takes any (sub)gradient and covers Algorithm 2 of Foster & Krishnamurthy (2018) as printed: F̃ is
-the average of F over m fresh draws z ~ N(0, u² I) in every step, plus (λ/2)‖θ‖². For the hinge potential of linear scores
-the average over z has a closed form (`HingePotential.smoothed_gradient`): pass that, and neither m nor u remains.
+the average of F over m fresh draws z ~ N(0, u² I) in every step, plus (λ/2)‖θ‖². For the hinge potential of linear
+scores the average over z has a closed form (`HingePotential.smoothed_gradient`): pass that, and no m remains.
 
 The rows of `start` are independent chains and move together. The step biases the law: by discretisation, and by the
 mass that projection leaves on the border. Both vanish with α; `hit_and_run` has neither.

@@ -110,3 +110,22 @@ def line_sample(
     k = rng.choice(len(weights), p=weights / weights.sum())
     x = ndtri_exp(b[k] + np.log(rng.uniform(np.exp(a[k] - b[k]), 1.0)))
     return np.asarray(w + ((-x if flip[k] else x) / np.sqrt(q) - c[k] / q) * u)
+
+
+def place(a: Array, k: Array, weights: Array, low: float, high: float, draw: Array) -> float:
+    """A draw from the density ∝ exp(-Σ w max(a + t k, 0)) on [low, high], piece by piece."""
+    kinks = [-ai / ki for ai, ki in zip(a, k, strict=True) if ki != 0 and low < -ai / ki < high]
+    edges = np.array([low, *sorted(kinks), high])
+    middle, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+    slope = np.array([(weights * k)[a + t * k > 0].sum() for t in middle])
+    height = np.array([weights @ np.maximum(a + t * k, 0) for t in edges])
+    z = np.abs(slope) * width
+    mean = np.ones_like(z)
+    mean[z > 0] = -np.expm1(-z[z > 0]) / z[z > 0]
+    lowest = np.minimum(height[1:], height[:-1])
+    mass = width * mean * np.exp(lowest.min() - lowest)
+    p = int(np.searchsorted(np.cumsum(mass), draw[0] * mass.sum(), side="right"))
+    if z[p] < 1e-8:
+        return float(edges[p] + draw[1] * width[p])
+    fall = -np.log1p(draw[1] * np.expm1(-z[p])) / z[p] * width[p]
+    return float(edges[p] + fall if slope[p] > 0 else edges[p + 1] - fall)

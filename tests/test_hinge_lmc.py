@@ -40,7 +40,7 @@ def test_without_noise_particles_find_the_least_of_the_potential() -> None:
     state = agent.state()
     for block in range(2):
         n = int(state["reservoir.seen"][block])
-        rows, losses = state["reservoir.rows"][block, :n].astype(float), state["reservoir.losses"][block, :n]
+        rows, losses = state["reservoir.rows"][block, :n], state["reservoir.losses"][block, :n]
 
         def potential(w: Array, rows: Array = rows, losses: Array = losses) -> float:
             return naive.two_sided_cost(w, rows, losses, margin) + float(w @ w) / 2

@@ -11,6 +11,7 @@ from scipy.optimize import minimize_scalar
 from marginbandits.oracles.ridge import carlson
 from marginbandits.samplers.particles import absorb, hinge_pull, langevin_step
 from marginbandits.samplers.reservoir import Reservoir
+from marginbandits.samplers.stored_pull import StoredPull
 from marginbandits.types import Array
 from tests import naive
 
@@ -30,8 +31,8 @@ def chains(margin: float, temperature: float, step: float, d: int, n: int, n_kep
     particles = theta + temperature * rng.standard_normal((n_chains, d)) @ C
     kept = []
     for k in range(int((10 + n_kept) / step)):
-        pull = hinge_pull(particles, rows, losses, margin)
-        langevin_step(particles, theta, C, pull, step, temperature, rng.standard_normal(particles.shape))
+        pull = hinge_pull(particles, rows, losses, np.full((len(particles), 1), margin))
+        langevin_step(particles, theta, C, pull, float(n), step, temperature, rng.standard_normal(particles.shape))
         if k * step >= 10 and k % int(1 / step) == 0:
             kept.append(particles.copy())
     return np.concatenate(kept)
@@ -41,7 +42,7 @@ def test_the_pull_is_what_the_hinge_adds_to_the_gaussian_part() -> None:
     rng = np.random.default_rng(0)
     rows, losses, particles = rng.standard_normal((20, 4)), rng.random(20), rng.standard_normal((3, 4))
     y = 1 - 2 * losses
-    for particle, pull in zip(particles, hinge_pull(particles, rows, losses, 0.7), strict=True):
+    for particle, pull in zip(particles, hinge_pull(particles, rows, losses, np.full((3, 1), 0.7)), strict=True):
         gradient = rows.T @ (rows @ particle - y) + pull
         for i in range(4):
             h = 1e-6 * np.eye(4)[i]
@@ -55,8 +56,8 @@ def test_the_pull_takes_single_precision_and_a_margin_for_each_particle() -> Non
     rows, losses, particles = rng.standard_normal((20, 4)), rng.random(20), rng.standard_normal((3, 4))
     margins = np.array([[0.1], [0.5], [2.0]])
     together = hinge_pull(particles, rows, losses, margins)
-    for particle, margin, pull in zip(particles, margins[:, 0], together, strict=True):
-        assert np.allclose(hinge_pull(particle[None], rows, losses, float(margin))[0], pull)
+    for particle, margin, pull in zip(particles, margins, together, strict=True):
+        assert np.allclose(hinge_pull(particle[None], rows, losses, margin[None])[0], pull)
     one, two, three = (array.astype(np.float32) for array in (particles, rows, losses))
     assert hinge_pull(one, two, three, margins.astype(np.float32)).dtype == np.float32
 
@@ -67,7 +68,7 @@ def test_a_step_is_its_formula(d: int) -> None:
     particles, mean, pull, normals = (rng.standard_normal(shape) for shape in ((3, d), d, (3, d), (3, d)))
     factor = np.tril(rng.standard_normal((d, d)))
     expected = naive.langevin_step(particles, mean, factor, pull, 0.3, 0.2, normals)
-    langevin_step(particles, mean, factor, pull, 0.3, 0.2, normals)
+    langevin_step(particles, mean, factor, pull, 1e9, 0.3, 0.2, normals)
     assert np.allclose(particles, expected, atol=1e-12)
 
 
@@ -93,6 +94,12 @@ def test_a_new_round_is_absorbed_exactly(loss: float, start: float) -> None:
     best = minimize_scalar(cost, bounds=(-5, 5), method="bounded", options={"xatol": 1e-9}).x
     assert particles[0] @ row == pytest.approx(best, abs=1e-5)
     assert np.allclose(particles[0] - before, np.linalg.solve(A, row) * (best - start) / variance, atol=1e-4)
+
+
+def test_a_step_goes_no_further_than_its_rounds_could_pull() -> None:
+    particles = np.zeros((1, 5))
+    langevin_step(particles, np.zeros(5), np.eye(5), np.full((1, 5), 1e90), 7.0, 0.5, 0.0, np.zeros((1, 5)))
+    assert (particles == -3.5).all()
 
 
 def test_a_row_of_zeros_moves_nothing() -> None:
@@ -152,25 +159,47 @@ def test_a_reservoir_keeps_every_round_alike() -> None:
     rng = np.random.default_rng(0)
     times = np.zeros(20)
     for _ in range(2000):
-        kept = Reservoir(1, 5, 1)
+        kept, where = Reservoir(1, 5, 1), np.full(5, -1)
         for t in range(20):
-            kept.add(0, np.array([float(t)]), 0.0, rng)
-        times[kept.rows[0, :, 0].astype(int)] += 1
+            slot = kept.slot(0, rng)
+            if slot >= 0:
+                where[slot] = t
+        times[where] += 1
     assert kept.seen[0] == 20
+    assert kept.held(0) == 5
     deviation = (times - 500) / np.sqrt(2000 * 0.25 * 0.75)
     assert np.abs(deviation).max() < 4.5
     assert times.sum() == 10_000
 
 
-def test_a_batch_is_what_is_kept_or_drawn_from_it() -> None:
+def test_stretches_come_by_every_round_in_turn() -> None:
+    kept = Reservoir(2, 10, 1)
+    assert kept.stretch(0, 3) == slice(0, 0)
+    for _ in range(7):
+        kept.slot(1, np.random.default_rng(0))
+    assert [kept.stretch(1, 3) for _ in range(4)] == [slice(0, 3), slice(3, 6), slice(6, 7), slice(0, 3)]
+
+
+def test_the_stored_pull_is_the_pull_once_every_round_was_looked_at() -> None:
     rng = np.random.default_rng(0)
-    kept = Reservoir(2, 5, 1)
-    for t in range(3):
-        kept.add(1, np.array([float(t)]), t / 10, rng)
-    rows, losses = kept.batch(1, 3, rng)
-    assert rows.ravel().tolist() == [0, 1, 2]
-    assert losses.tolist() == [0, 0.1, 0.2]
-    assert kept.batch(0, 3, rng)[0].shape == (0, 1)
-    rows, losses = kept.batch(1, 2, rng)
-    assert len(rows) == 2
-    assert np.allclose(losses, rows.ravel() / 10)
+    rows, losses, margins = rng.standard_normal((20, 4)), rng.random(20), np.array([0.1, 0.5, 2.0])
+    pull, every = StoredPull(2, 3, 20, 4, np.float64), slice(0, 3)
+    for _ in range(3):  # from the slopes of other particles to those of these
+        particles = rng.standard_normal((3, 4))
+        for start in range(0, 20, 7):
+            at = slice(start, min(start + 7, 20))
+            pull.refresh(1, every, at, particles, rows[at], losses[at], margins)
+        assert np.allclose(pull.total[1], hinge_pull(particles, rows, losses, margins[:, None]))
+    assert np.abs(pull.total[1]).max() > 1.0
+    assert not pull.total[0].any()
+    for slot in range(10):
+        pull.forget(1, slot, rows[slot])
+    assert np.allclose(pull.total[1], hinge_pull(particles, rows[10:], losses[10:], margins[:, None]))
+
+
+def test_the_stored_pull_moves_only_the_particles_it_is_told_to() -> None:
+    rng = np.random.default_rng(0)
+    rows, losses, particles, margins = rng.standard_normal((5, 4)), np.ones(5), -9 * np.ones((3, 4)), np.full(3, 0.1)
+    pull = StoredPull(1, 3, 5, 4, np.float64)
+    pull.refresh(0, slice(1, 2), slice(0, 5), particles[1:2], np.abs(rows), losses, margins[1:2])
+    assert pull.total[0].any(1).tolist() == [False, True, False]

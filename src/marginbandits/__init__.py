@@ -10,7 +10,17 @@
 
 __version__ = "0.1.0"
 
-from marginbandits import checks, environments, evaluation, policies, surrogates, weighting
+from marginbandits import (
+    checks,
+    environments,
+    evaluation,
+    policies,
+    projections,
+    samplers,
+    surrogates,
+    theory,
+    weighting,
+)
 from marginbandits.environments import (
     AdaptiveAdversary,
     Classification,
@@ -33,6 +43,7 @@ from marginbandits.learners import (
     Cover,
     EpochGreedy,
     EpsilonGreedy,
+    FaithfulHingeLMC,
     HingeLMC,
     Learner,
     LinTS,
@@ -74,6 +85,7 @@ __all__ = [
     "Drifting",
     "EpochGreedy",
     "EpsilonGreedy",
+    "FaithfulHingeLMC",
     "FeatureMap",
     "Finite",
     "Fourier",
@@ -112,7 +124,10 @@ __all__ = [
     "load",
     "policies",
     "progressive_loss",
+    "projections",
+    "samplers",
     "simulate",
     "surrogates",
+    "theory",
     "weighting",
 ]

@@ -184,19 +184,21 @@ def played_rows(n_rows: int, seed: int, shuffle: bool) -> npt.NDArray[np.int64]:
 
 
 def known_learners() -> dict[str, type[Learner]]:
-    """Every exported learner by name."""
+    """Every exported learner by name, but for those that end at a horizon: they play only where it is given."""
+    found = nameable_learners(peers=False)
+    return {name: cls for name, cls in found.items() if "horizon" not in inspect.signature(cls).parameters}
+
+
+def nameable_learners(*, peers: bool = True) -> dict[str, type[Learner]]:
+    """The exported ones, and the peers that are installed."""
     found = {name: getattr(learners, name) for name in learners.__all__}
+    if peers and importlib.util.find_spec("vowpalwabbit"):
+        found["VowpalWabbit"] = VowpalWabbit
     return {
         name: thing
         for name, thing in found.items()
         if inspect.isclass(thing) and issubclass(thing, Learner) and not inspect.isabstract(thing)
     }
-
-
-def nameable_learners() -> dict[str, type[Learner]]:
-    """The exported ones, and the peers that are installed."""
-    peers = {"VowpalWabbit": VowpalWabbit} if importlib.util.find_spec("vowpalwabbit") else {}
-    return {**known_learners(), **peers}
 
 
 def learner_spec(text: str) -> LearnerSpec:

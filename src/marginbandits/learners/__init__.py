@@ -17,7 +17,7 @@ from marginbandits.learners.baselines import (
     Supervised,
     Uniform,
 )
-from marginbandits.learners.hinge_lmc import HingeLMC
+from marginbandits.learners.hinge_lmc import FaithfulHingeLMC, HingeLMC
 
 __all__ = [
     "SOBA",
@@ -26,6 +26,7 @@ __all__ = [
     "Cover",
     "EpochGreedy",
     "EpsilonGreedy",
+    "FaithfulHingeLMC",
     "HingeLMC",
     "Learner",
     "LinTS",

@@ -91,6 +91,7 @@ class Learner(Parametrised, ABC):
         rows = self._rows(context)
         cost = self._loss(loss, reward)
         action, probability = self._checked(decision)
+        self._ready(1)
         self._learn(rows, action, cost, probability)
 
     def act_many(self, contexts: npt.ArrayLike, *, available: npt.ArrayLike | None = None) -> list[Decision]:
@@ -129,6 +130,7 @@ class Learner(Parametrised, ABC):
             raise ValueError("give either losses or rewards, one for each context")
         if not len(rows) == len(checked) == len(costs):
             raise ValueError(f"{len(rows)} contexts, {len(checked)} decisions and {len(costs)} losses do not match")
+        self._ready(len(rows))
         for row, (action, probability), cost in zip(rows, checked, costs, strict=True):
             self._learn(row, action, cost, probability)
 
@@ -235,6 +237,9 @@ class Learner(Parametrised, ABC):
         if not real or not 0.0 < probability <= 1.0:  # type: ignore[operator]  # every real compares
             raise ValueError(f"probability must be a number above 0 and at most 1, got {probability!r}")
         return int(action), float(probability)  # type: ignore[arg-type]  # a real number, by the line above
+
+    def _ready(self, n: int) -> None:
+        """Refuse to learn `n` more interactions, before anything changes; a learner with a horizon fills this."""
 
     # The loop.
 

@@ -1,1 +1,17 @@
-"""Draws from exp(-potential): the posteriors that Hinge-LMC plays from."""
+"""Draws from exp(-potential) on a convex set."""
+
+from marginbandits.samplers.diagnostics import Diagnostics, diagnose, effective_sample_size, split_r_hat
+from marginbandits.samplers.hit_and_run import hit_and_run, uniform_ball
+from marginbandits.samplers.langevin import projected_langevin
+from marginbandits.samplers.potential import HingePotential
+
+__all__ = [
+    "Diagnostics",
+    "HingePotential",
+    "diagnose",
+    "effective_sample_size",
+    "hit_and_run",
+    "projected_langevin",
+    "split_r_hat",
+    "uniform_ball",
+]

@@ -10,8 +10,8 @@ So over all rounds, with λ‖w‖²/2, the potential is Gaussian but for what l
     U(w) = ½ (w - θ)ᵀA(w - θ) + V(w),   A = λI + Σ zzᵀ,   θ = A⁻¹ Σ y z,   A⁻¹ = CᵀC
 
 The Gaussian part is known exactly at no cost that grows with history (`oracles.ridge`); only ∇V, which vanishes as γ
-grows, is estimated from a minibatch. A step is preconditioned by A⁻¹ and leaves exp(-½(w - θ)ᵀA(w - θ)/τ²) as it is,
-whatever its size h <= 1:
+grows, needs the rounds themselves (`stored_pull`). A step is preconditioned by A⁻¹ and leaves the Gaussian
+exp(-½(w - θ)ᵀA(w - θ)/τ²) as it is, whatever its size h <= 1:
 
     w <- w - h (w - θ + A⁻¹∇V(w)) + τ √(h(2 - h)) Cᵀξ,   ξ ~ N(0, I)
 
@@ -21,7 +21,7 @@ Cotter, Roberts, Stuart & White (2013), "MCMC methods for functions: modifying o
 
 >>> import numpy as np
 >>> particles = np.array([[2.0, 0.0], [0.5, 0.0]])
->>> hinge_pull(particles, np.array([[1.0, 0.0]]), np.array([0.0]), 1.0)
+>>> hinge_pull(particles, np.array([[1.0, 0.0]]), np.array([0.0]), np.array([[1.0]]))
 array([[1., 0.],
        [0., 0.]])
 """
@@ -35,30 +35,39 @@ import numpy.typing as npt
 from marginbandits.compiled import kernel
 from marginbandits.types import Array
 
-__all__ = ["absorb", "hinge_pull", "langevin_step"]
+__all__ = ["absorb", "hinge_pull", "hinge_slopes", "langevin_step"]
 
 F = TypeVar("F", np.float32, np.float64)
 
 
-def hinge_pull(
-    particles: npt.NDArray[F], rows: npt.NDArray[F], losses: npt.NDArray[F], margin: npt.NDArray[F] | float
-) -> npt.NDArray[F]:
-    """∇V over the given rounds, for each particle; `margin` is one number, or a column with one for each particle.
+def hinge_slopes(scores: npt.NDArray[F], losses: npt.NDArray[F], margins: npt.NDArray[F]) -> npt.NDArray[F]:
+    """Slope of V's terms in their scores, particles x rounds; `margins` is a column with one for each particle."""
+    return np.asarray((scores > margins) * (1 - losses) - (scores < -margins) * losses)
 
-    Two matrix products over all particles, in the arrays' own precision.
-    """
-    scores = particles @ rows.T
-    slopes = (scores > margin) * (1.0 - losses) - (scores < -margin) * losses
-    return np.asarray(slopes @ rows)
+
+def hinge_pull(
+    particles: npt.NDArray[F], rows: npt.NDArray[F], losses: npt.NDArray[F], margins: npt.NDArray[F]
+) -> npt.NDArray[F]:
+    """∇V over the given rounds, for each particle."""
+    return np.asarray(hinge_slopes(particles @ rows.T, losses, margins) @ rows)
 
 
 @kernel
 def langevin_step(
-    particles: Array, mean: Array, factor: Array, pull: Array, step: float, temperature: float, normals: Array
+    particles: Array,
+    mean: Array,
+    factor: Array,
+    pull: Array,
+    n_rounds: float,
+    step: float,
+    temperature: float,
+    normals: Array,
 ) -> None:
     """One step of every particle, in place; `factor` is C, `mean` θ, `pull` ∇V and `temperature` τ above.
 
-    C is lower triangular and is read once: its row i turns component i of τ√(h(2 - h)) ξ - h C∇V into a move.
+    C∇V is a sum over at most `n_rounds` rounds of vectors no longer than 1, because zᵀA⁻¹z <= 1 for each of them; where
+    rounding says otherwise (rows that differ in size by more than a float has digits) it is cut down to that. C is
+    lower triangular and is read once: its row i turns component i of τ√(h(2 - h)) ξ - h C∇V into a move.
     """
     n, d = particles.shape
     noise = temperature * math.sqrt(step * (2.0 - step))
@@ -75,8 +84,10 @@ def langevin_step(
                 a1 += r1[j] * pull[k, j]
                 a2 += r2[j] * pull[k, j]
                 a3 += r3[j] * pull[k, j]
-            m0, m1 = noise * normals[k, i] - step * a0, noise * normals[k, i + 1] - step * a1
-            m2, m3 = noise * normals[k, i + 2] - step * a2, noise * normals[k, i + 3] - step * a3
+            m0 = noise * normals[k, i] - step * min(max(a0, -n_rounds), n_rounds)
+            m1 = noise * normals[k, i + 1] - step * min(max(a1, -n_rounds), n_rounds)
+            m2 = noise * normals[k, i + 2] - step * min(max(a2, -n_rounds), n_rounds)
+            m3 = noise * normals[k, i + 3] - step * min(max(a3, -n_rounds), n_rounds)
             for j in range(i + 4):
                 particles[k, j] += m0 * r0[j] + m1 * r1[j] + m2 * r2[j] + m3 * r3[j]
     for i in range(full, d):
@@ -84,7 +95,7 @@ def langevin_step(
             a0 = 0.0
             for j in range(i + 1):
                 a0 += factor[i, j] * pull[k, j]
-            m0 = noise * normals[k, i] - step * a0
+            m0 = noise * normals[k, i] - step * min(max(a0, -n_rounds), n_rounds)
             for j in range(i + 1):
                 particles[k, j] += m0 * factor[i, j]
 

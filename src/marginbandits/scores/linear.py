@@ -27,6 +27,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
+from marginbandits.projections import ball
 from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Integer, Parametrised, Real, validated
 
@@ -45,9 +46,7 @@ class _Ball(Parametrised):
 
     def project(self, parameters: Array) -> Array:
         """The nearest point of the ball, for each vector along the last axis."""
-        largest = np.maximum(np.abs(parameters).max(-1, keepdims=True), self.radius)  # so that squares cannot overflow
-        norm = np.linalg.norm(parameters / largest, axis=-1, keepdims=True)
-        return np.asarray(parameters / largest * np.minimum(largest, self.radius / np.maximum(norm, 1e-300)))
+        return ball(parameters, self.radius)
 
 
 class Linear(_Ball):

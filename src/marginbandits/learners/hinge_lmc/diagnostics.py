@@ -19,13 +19,13 @@ import numpy.typing as npt
 
 from marginbandits.types import Array
 
-__all__ = ["Diagnostics", "Monitor"]
+__all__ = ["Monitor", "RunDiagnostics"]
 
 BINS = 128
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Diagnostics:
+class RunDiagnostics:
     """What `HingeLMC.diagnostics` returns; the curves are means over the rounds up to `until`, bin by bin."""
 
     rounds: int

@@ -32,10 +32,12 @@ import numpy.typing as npt
 from marginbandits import policies, weighting
 from marginbandits.compiled import kernel
 from marginbandits.learners.base import Learner
-from marginbandits.learners.hinge_lmc.diagnostics import Diagnostics, Monitor
+from marginbandits.learners.hinge_lmc import faithful
+from marginbandits.learners.hinge_lmc.diagnostics import Monitor, RunDiagnostics
 from marginbandits.oracles.ridge import Ridge, carlson, dot, square_norm
-from marginbandits.samplers.particles import absorb, hinge_pull, langevin_step
+from marginbandits.samplers.particles import absorb, langevin_step
 from marginbandits.samplers.reservoir import Reservoir
+from marginbandits.samplers.stored_pull import StoredPull
 from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Choice, Integer, OneOf, Real, Seed, validated
@@ -56,12 +58,14 @@ TRUST = 0.1
 
 
 class HingeLMC(Learner):
-    """Optimistic play on `n_particles` posterior samples per action; O(d²) to learn, O(Kd) to act, 8Kd² bytes.
+    """Optimistic play on `n_particles` posterior samples per action; O(d²) to learn, O(Kd) to act.
 
     `margin` is γ, in units where a score of ±1 stands for certainty; `temperature` is τ, how widely particles spread
     and so how much is explored; `smoothing` scales the floor μ_t = smoothing/(K√t). `minibatch` rounds are looked at
-    again in every step, out of at most `memory` that are kept.
+    again in every step, out of at most `memory` that are kept: 8d (Kd + memory) bytes in all, for d features.
     """
+
+    from_theory = staticmethod(faithful.from_theory)
 
     @validated
     def __init__(
@@ -91,9 +95,11 @@ class HingeLMC(Learner):
         grid = MARGINS if self.margin == "adapt" else (float(self.margin),)
         self._margins = np.repeat(grid, self.n_particles)
         self._ridge = Ridge(n_blocks, n_features, self.regularisation)
-        self._reservoir = Reservoir(n_blocks, max(1, self.memory // n_blocks), n_features)
+        size = max(1, self.memory // n_blocks)
+        self._reservoir = Reservoir(n_blocks, size, n_features)
         spread = self.temperature / math.sqrt(self.regularisation)
         self._particles = spread * self._rng.standard_normal((n_blocks, len(self._margins), n_features))
+        self._pull = StoredPull(n_blocks, len(self._margins), size, n_features, np.float64)
         self._monitor = Monitor()
         self._rounds = np.zeros(1)
         self._log_weights = np.full(len(grid), -math.log(len(grid)))
@@ -119,15 +125,22 @@ class HingeLMC(Learner):
         block, row = min(action, len(self._particles) - 1), rows[min(action, len(rows) - 1)]
         particles, theta, factor = self._particles[block], self._ridge.theta[block], self._ridge.factor[block]
         _learn(theta, factor, particles, self._margins, row, loss)
-        self._reservoir.add(block, row, loss, self._rng)
-        past, losses = self._reservoir.batch(block, self.minibatch, self._rng)
-        seen = int(self._reservoir.seen[block])
-        turn, n = seen % TURNS, len(particles)
+        slot = self._reservoir.slot(block, self._rng)
+        if slot >= 0:
+            self._pull.forget(block, slot, self._reservoir.rows[block, slot])
+            self._reservoir.rows[block, slot], self._reservoir.losses[block, slot] = row, loss
+            self._refresh(block, slice(0, len(particles)), slice(slot, slot + 1))
+        seen, n = int(self._reservoir.seen[block]), len(particles)
+        turn = seen % TURNS
         some = slice(n * turn // TURNS, n * (turn + 1) // TURNS)
-        pull = hinge_pull(particles[some], past, losses, self._margins[some, None])
-        pull *= seen / len(losses)
+        self._refresh(block, some, self._reservoir.stretch(block, self.minibatch))
+        pull = self._pull.total[block, some] * (seen / self._reservoir.held(block))
         normals = self._rng.standard_normal(pull.shape)
-        langevin_step(particles[some], theta, factor, pull, STEP, self.temperature, normals)
+        langevin_step(particles[some], theta, factor, pull, float(seen), STEP, self.temperature, normals)
+
+    def _refresh(self, block: int, some: slice, at: slice) -> None:
+        rows, losses = self._reservoir.rows[block, at], self._reservoir.losses[block, at]
+        self._pull.refresh(block, some, at, self._particles[block, some], rows, losses, self._margins[some])
 
     def _look(self, scores: Array, action: int, loss: float, probability: float) -> None:
         """Before learning: how the particles would have done."""
@@ -146,7 +159,7 @@ class HingeLMC(Learner):
         self._log_weights -= TRUST * guesses @ estimate
         self._log_weights -= np.log(np.exp(self._log_weights - self._log_weights.max()).sum()) + self._log_weights.max()
 
-    def diagnostics(self) -> Diagnostics:
+    def diagnostics(self) -> RunDiagnostics:
         """How the run is going; refused before the first round."""
         if self._map is None:
             raise ValueError("there is nothing to diagnose before the first learn")
@@ -154,7 +167,7 @@ class HingeLMC(Learner):
         counted, total, squares, largest, above = self._monitor.weights.tolist()
         agreement, potential = self._monitor.recent()
         until, agreement_curve, potential_curve = self._monitor.curves()
-        return Diagnostics(
+        return RunDiagnostics(
             rounds=int(self._rounds[0]),
             agreement=agreement,
             potential=potential,
@@ -171,15 +184,18 @@ class HingeLMC(Learner):
     def _spread(self) -> float:
         ratios = []
         for block, particles in enumerate(self._particles):
-            rows, _ = self._reservoir.batch(block, 16, np.random.default_rng(0))
-            for row in rows:
+            for row in self._reservoir.rows[block, : min(16, self._reservoir.held(block))]:
                 expected = self.temperature**2 * square_norm(self._ridge.factor[block], row)
                 ratios.append((particles @ row).var(ddof=1) / expected if expected > 0 else np.nan)
         return float(np.mean(ratios))
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        kept = {f"reservoir.{name}": array for name, array in self._reservoir.arrays().items()}
-        kept |= {f"monitor.{name}": array for name, array in self._monitor.arrays().items()}
+        parts = {
+            "reservoir": self._reservoir.arrays(),
+            "pull": self._pull.arrays(),
+            "monitor": self._monitor.arrays(),
+        }
+        kept = {f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
         own = {"particles": self._particles, "rounds": self._rounds, "log_weights": self._log_weights}
         return {**self._ridge.arrays(), **kept, **own}
 

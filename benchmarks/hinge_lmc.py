@@ -1,0 +1,84 @@
+"""What a round of HingeLMC costs, whether it stays that way, and how near the sampler comes to the machine's limit.
+
+    python benchmarks/hinge_lmc.py [--rounds 200000]
+
+One thread, defaults, digits (64 features, 10 actions) over and over through `act` and `learn`: rounds per second, the
+time of the last tenth of the run against the second, and how much resident memory the run adds. LinUCB on the same
+features plays the first tenth in the same run. Then the batched sampler's gradient at d = 500, K = 10, 8 particles,
+minibatch 256, against a float32 matrix product of the machine (2048 x 2048): operations of its two products, noise
+excluded.
+"""
+
+import argparse
+import os
+import resource
+import time
+
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+
+import numpy as np
+
+import marginbandits as mb
+from marginbandits.samplers.stored_pull import StoredPull
+
+
+def play(agent: mb.Learner, rounds: list[tuple[np.ndarray, np.ndarray]], first: int, last: int) -> float:
+    start = time.perf_counter()
+    for t in range(first, last):
+        x, losses = rounds[t % len(rounds)]
+        decision = agent.act(x)
+        agent.learn(x, decision, losses[decision.action])
+    return time.perf_counter() - start
+
+
+def resident() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def rounds_per_second(n_rounds: int) -> None:
+    rounds = [(one.context, one.losses) for one in mb.Classification.bundled("digits", seed=0)]
+    tenth = n_rounds // 10
+    linucb = mb.LinUCB(10, features="fourier", seed=0)
+    play(linucb, rounds, 0, 100)
+    other = play(linucb, rounds, 100, 100 + tenth)
+    agent = mb.HingeLMC(10, seed=0)
+    play(agent, rounds, 0, 100)
+    before = resident()
+    seconds = [play(agent, rounds, 100 + k * tenth, 100 + (k + 1) * tenth) for k in range(10)]
+    print(f"HingeLMC              {n_rounds / sum(seconds):>9,.0f} rounds/s over {n_rounds:,} rounds")
+    print(f"LinUCB, same features {tenth / other:>9,.0f} rounds/s over {tenth:,} rounds")
+    print(f"last tenth / second tenth  {seconds[-1] / seconds[1]:.2f}")
+    print(f"resident memory added by the run  {resident() - before:.0f} MB")
+
+
+def throughput(d: int = 500, n: int = 80, minibatch: int = 256) -> None:
+    rng = np.random.default_rng(0)
+    several, rows = (rng.standard_normal((count, d), np.float32) for count in (2 * n, minibatch))
+    losses, margins = rng.integers(0, 2, minibatch).astype(np.float32), np.full(n, 0.8, np.float32)
+    pull, every, at = StoredPull(1, n, minibatch, d, np.float32), slice(0, n), slice(0, minibatch)
+    square = rng.standard_normal((2048, 2048), np.float32)
+    rates: tuple[list[float], list[float]] = [], []
+    for _ in range(7):  # in alternation, so that whatever else the machine does meets both
+        start = time.perf_counter()
+        square @ square
+        middle = time.perf_counter()
+        for k in range(200):  # two sets of particles by turns, so that slopes do change
+            particles = several[k % 2 * n : (k % 2 + 1) * n]
+            pull.refresh(0, every, at, particles, rows, losses, margins)
+        end = time.perf_counter()
+        rates[0].append(2 * 2048**3 / (middle - start))
+        rates[1].append(200 * 4 * n * d * minibatch / (end - middle))
+    limit, ours = (float(np.median(one)) for one in rates)
+    print(f"sampler's gradient {ours / 1e9:.0f} GFLOP/s, matrix product {limit / 1e9:.0f} GFLOP/s: {ours / limit:.0%}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=200_000)
+    options = parser.parse_args()
+    throughput()
+    rounds_per_second(options.rounds)
+
+
+if __name__ == "__main__":
+    main()

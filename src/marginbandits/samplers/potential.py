@@ -1,0 +1,71 @@
+"""The potential of Hinge-LMC for scores linear in θ: a weighted sum of hinges, one for each round that cost something.
+
+    F(θ) = Σ_i w_i ψ(<φ_i, θ>),   ψ(s) = max(1 + s/γ, 0),   density ∝ exp(-F) on Θ
+
+φ_i is the gradient of the played action's score and w_i = η · weight · loss. Smoothing θ by N(0, u² I) has a closed
+form (`SmoothedHinge`): with v_i = 1 + <φ_i, θ>/γ and s_i = u‖φ_i‖/γ,
+
+    ∇F(θ) = Σ_i w_i 1{v_i > 0} φ_i/γ      ∇E F(θ + Z) = Σ_i w_i N(v_i/s_i) φ_i/γ
+
+>>> import numpy as np
+>>> F = HingePotential(features=np.array([[1.0, 0.0]]), weights=np.array([2.0]), margin=0.5)
+>>> F(np.array([[0.0, 0.0], [-0.5, 3.0]]))
+array([2., 0.])
+>>> F.gradient(np.array([[0.0, 0.0], [-0.5, 3.0]]))
+array([[4., 0.],
+       [0., 0.]])
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from marginbandits.types import Array
+
+__all__ = ["HingePotential"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HingePotential:
+    """Features n x d, weights n (η included), margin γ; points are rows. Defined on all of R^d."""
+
+    features: Array
+    weights: Array
+    margin: float
+
+    def __call__(self, points: Array) -> Array:
+        """F at every row."""
+        return np.asarray(np.maximum(self._activity(points), 0.0) @ self.weights)
+
+    def gradient(self, points: Array) -> Array:
+        """A subgradient at every row; at a kink, that of the flat side."""
+        active = (self._activity(points) > 0.0) * (self.weights / self.margin)
+        return np.asarray(active @ self.features)
+
+    def smoothed_gradient(self, width: float) -> Callable[[Array], Array]:
+        """The gradient of E F(θ + Z), Z ~ N(0, width² I), as a function of rows of points."""
+        spread = np.maximum(width * np.linalg.norm(self.features, axis=1) / self.margin, 1e-300)
+        return lambda points: np.asarray(
+            (ndtr(self._activity(points) / spread) * (self.weights / self.margin)) @ self.features
+        )
+
+    @property
+    def lipschitz(self) -> float:
+        """G = Σ_i w_i ‖φ_i‖/γ: no slope of F is steeper."""
+        return float(self.weights @ np.linalg.norm(self.features, axis=1)) / self.margin
+
+    def smoothing(self, error: float) -> tuple[float, float]:
+        """The width u that moves F by at most `error`, and 1/(curvature bound) at that width: a safe step α.
+
+        u = error √(2π)/G, curvature <= G/(u√(2π)) = G²/(2π error). Both are infinite where F is constant.
+        """
+        G = self.lipschitz
+        if G == 0.0:
+            return math.inf, math.inf
+        return error * math.sqrt(2.0 * math.pi) / G, 2.0 * math.pi * error / G**2
+
+    def _activity(self, points: Array) -> Array:
+        return np.asarray(1.0 + points @ self.features.T / self.margin)

@@ -1,0 +1,99 @@
+"""Hinge-LMC's parameters: as the theorem prints them, as its proof needs them, and with the constants written out.
+
+    η = √(d γ² ln(RLTK/γ)/(5K²B²T))     μ = 1/(K√T)     M = √T     τ = 1/(L√T)     G = ηTML/γ
+
+                 theorem (printed)                      proof, corrected
+    u            1/(T^{3/2} L M R η √d)                 τ/(8RG√d)
+    λ            1/(8 √T R³)                            τ/(8R³)
+    N            R^18 L^12 T^6 d^12 + R^24 L^48 d^12/K^24    proof: R^18 (max{d, (RG)²√d/τ}/τ)^12
+                                                        corrected: 8^12 R^18 (max{d, RG + R²λ, R(G/u + λ)}/τ)^12
+    m            T³ d R⁴ L² M²/(Kγ)²                    256 R⁴ G² ln(16RN/τ)/τ²
+    α            R²/N                                   R²/N
+
+Printed u lacks a factor γ, printed N is what no version of the proof gives, and the logarithm in the proof's m is
+upside down. M = √T leaves a bias of order KZ√T/M, which M = ⌈K√T⌉ repairs at no cost in expected draws: it is the
+default of the corrected version. Unnamed universal constants are 1. N overflows floats, so it is kept as a logarithm:
+at any sensible setting √α is below what a float can resolve next to 1, and the chain of the theorem cannot move.
+
+With exact draws and exact weights (`exponential_weights_rate`) only η remains: √(2 d ln(2RLTK/γ)/(V₁T)), and μ = 0.
+
+>>> setting = Setting(dimension=10, n_actions=3, horizon=1000, margin=0.5)
+>>> printed = hinge_lmc_tuning(setting, version="printed")
+>>> f"{printed.eta:.4f} {printed.mu:.4f} {printed.cap:.1f} {printed.log10_steps:.0f}"
+'0.0220 0.0105 31.6 30'
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+from marginbandits.theory.setting import Setting
+from marginbandits.validation import Choice, Instance, OneOf, Real, validated
+
+__all__ = ["HingeLMCTuning", "exponential_weights_rate", "hinge_lmc_tuning"]
+
+
+@dataclass(frozen=True, slots=True)
+class HingeLMCTuning:
+    """Learning rate, smoothing of the play, cap of the weights, and the parameters of every call of the sampler."""
+
+    eta: float
+    mu: float
+    cap: float  # M
+    accuracy: float  # τ, in Wasserstein distance
+    smoothing: float  # u
+    ridge: float  # λ
+    log10_steps: float  # N
+    log10_step: float  # α
+    log10_draws: float  # m
+
+
+@validated
+def hinge_lmc_tuning(
+    setting: Setting,
+    *,
+    version: Annotated[str, Choice("printed", "proof", "corrected")] = "corrected",
+    cap: Annotated[float | None, OneOf(Real(1), Instance(type(None)))] = None,
+) -> HingeLMCTuning:
+    """The parameters of Algorithms 1 and 2; `cap` replaces M. Needs RLTK > γ, or the logarithm in η is not positive."""
+    d, K, T, g = setting.dimension, setting.n_actions, setting.horizon, setting.margin
+    R, L, B = setting.radius, setting.lipschitz, setting.bound
+    eta = math.sqrt(d * g * g * log_size(setting) / (5.0 * K * K * B * B * T))
+    mu, tau = 1.0 / (K * math.sqrt(T)), 1.0 / (L * math.sqrt(T))
+    if cap is None:
+        cap = float(math.ceil(K * math.sqrt(T))) if version == "corrected" else math.sqrt(T)
+    G = eta * T * cap * L / g
+    if version == "printed":
+        u, ridge = 1.0 / (T**1.5 * L * cap * R * eta * math.sqrt(d)), 1.0 / (8.0 * math.sqrt(T) * R**3)
+        first = 18 * _log10(R) + 12 * _log10(L) + 6 * _log10(T) + 12 * _log10(d)
+        second = 24 * _log10(R) + 48 * _log10(L) + 12 * _log10(d) - 24 * _log10(K)
+        steps = max(first, second) + _log10(1.0 + 10.0 ** -abs(first - second))
+        draws = 3 * _log10(T) + _log10(d) + 4 * _log10(R) + 2 * _log10(L) + 2 * _log10(cap) - 2 * _log10(K * g)
+    else:
+        u, ridge = tau / (8.0 * R * G * math.sqrt(d)), tau / (8.0 * R**3)
+        if version == "proof":
+            base, constant = max(float(d), (R * G) ** 2 * math.sqrt(d) / tau), 0.0
+        else:
+            base, constant = max(float(d), R * G + R * R * ridge, R * (G / u + ridge)), 12 * _log10(8)
+        steps = constant + 18 * _log10(R) + 12 * (_log10(base) - _log10(tau))
+        log_ratio = math.log(16.0 * R / tau) + steps * math.log(10.0)
+        draws = _log10(256) + 4 * _log10(R) + 2 * _log10(G) + _log10(log_ratio) - 2 * _log10(tau)
+    return HingeLMCTuning(eta, mu, cap, tau, u, ridge, steps, 2 * _log10(R) - steps, draws)
+
+
+@validated
+def exponential_weights_rate(setting: Setting, *, sharp: Annotated[bool, Instance(bool)] = True) -> float:
+    """η of exponential weights with exact draws and exact weights; `sharp` chooses V₁."""
+    V = setting.second_moment(sharp=sharp) * setting.horizon
+    return math.sqrt(2.0 * setting.dimension * log_size(setting, 2.0) / V)
+
+
+def log_size(setting: Setting, factor: float = 1.0) -> float:
+    """ln(factor · RLTK/γ), the logarithm of the class's size at the scale that matters; it must be positive."""
+    size = factor * setting.radius * setting.lipschitz * setting.horizon * setting.n_actions / setting.margin
+    if not size > 1.0:
+        raise ValueError(f"margin must be below RLTK = {size * setting.margin / factor:g}, got {setting.margin}")
+    return math.log(size)
+
+
+_log10 = math.log10

@@ -1,0 +1,170 @@
+"""Hinge-LMC as the paper has it: its parts against their definitions, and what it does at its limits."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import marginbandits as mb
+from marginbandits.checks import LEARNER_CHECKS
+from marginbandits.experiments.plan import known_learners, nameable_learners
+from marginbandits.learners.hinge_lmc import FaithfulHingeLMC, from_theory
+from marginbandits.theory import Setting, exponential_weights_rate, hinge_lmc_tuning
+from marginbandits.types import Array
+
+PRINTED: dict[str, Any] = {"weighting": "geometric", "n_particles": 1, "tuning": "printed"}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "printed": PRINTED,
+    "rao_blackwell": {"weighting": "rao_blackwell", "n_particles": 2, "cap": "printed"},
+    "smoothed_langevin": {"sampler": "smoothed_langevin"},
+    "langevin": {"sampler": "langevin"},
+}
+SLOW = {"memory_does_not_grow", "better_than_uniform"}
+"""Run on the default only: 900 rounds at 100 draws each teach nothing new, and the printed η learns little in 600."""
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("check", [name for name in LEARNER_CHECKS if name not in SLOW])
+def test_every_variant_keeps_the_contract(variant: str, check: str) -> None:
+    def build(**more: Any) -> FaithfulHingeLMC:
+        return FaithfulHingeLMC(**{"n_actions": 3, "seed": 0, **VARIANTS[variant], **more})
+
+    LEARNER_CHECKS[check](build)
+
+
+def trained(rounds: int = 60, **parameters: Any) -> FaithfulHingeLMC:
+    agent = from_theory(**{"n_features": 3, "n_actions": 3, "horizon": 1000, "margin": 0.1, "seed": 0, **parameters})
+    for current in mb.HingeRealizable(3, 3, rounds, margin=0.1, seed=1):
+        decision = agent.act(current.context)
+        agent.learn(current.context, decision, current.reveal(decision))
+    return agent
+
+
+def law(agent: mb.Learner, context: Array) -> Array:
+    distribution = agent.act(context).distribution
+    assert distribution is not None
+    return distribution
+
+
+def test_parameters_are_the_theorems() -> None:
+    setting = Setting.of(mb.Linear(3, 3), 1000, 0.1)
+    printed, ideal = trained(1), trained(1, tuning="ideal")
+    assert (printed.eta, printed.mu) == (hinge_lmc_tuning(setting).eta, 1 / (3 * math.sqrt(1000)))
+    assert (ideal.eta, ideal.mu) == (exponential_weights_rate(setting), 0.0)
+    assert printed._most_draws == 95
+    assert trained(1, cap="printed")._most_draws == 32
+
+
+def test_only_rounds_that_cost_something_enter_the_potential() -> None:
+    agent = trained()
+    env = mb.HingeRealizable(3, 3, 60, margin=0.1, seed=1)
+    costly, rounds = agent.state()["rounds"]
+    assert rounds == 60
+    assert 0 < costly < 60
+    before = {name: array.copy() for name, array in agent.state().items()}
+    agent.learn(env.contexts[0], agent.act(env.contexts[0]), 0.0)
+    assert np.array_equal(before["particles"], agent.state()["particles"])
+    assert np.array_equal(before["weights"], agent.state()["weights"])
+    agent.learn(env.contexts[0], mb.Decision(1, 0.25), 0.5)
+    phi = mb.Linear(3, 3).gradient(env.contexts[0], 1)
+    assert np.array_equal(agent.state()["costly"][costly], phi)
+    assert agent.state()["weights"][costly] == pytest.approx(agent.eta * 0.5 / 0.25)
+    assert not np.array_equal(before["particles"], agent.state()["particles"])
+
+
+def test_the_play_is_the_mixture_of_the_particles() -> None:
+    agent = trained(n_particles=7)
+    scores, x = mb.Linear(3, 3), np.array([0.5, 0.5, -0.5])
+    laws = []
+    for theta in agent.state()["particles"]:
+        values = mb.Hinge(0.1)(scores.values(theta, x))
+        laws.append((1 - 3 * agent.mu) * values / values.sum() + agent.mu)
+    assert len(laws) == 7
+    assert np.allclose(law(agent, x), np.mean(laws, 0))
+
+
+@pytest.mark.parametrize("kind", ["geometric", "rao_blackwell"])
+def test_resampled_weights_estimate_the_marginal_and_not_the_particles_own(kind: str) -> None:
+    """Mean (1 - (1 - q)^M)/q of the marginal q, within 5 standard errors; 1/p of the particle at hand is far off."""
+    agent = trained(120, weighting=kind, steps=15)
+    x = mb.HingeRealizable(3, 3, 1, margin=0.1, seed=9).contexts
+    laws = agent._play(agent._fresh(20_000), x, np.ones(3, bool))
+    q = laws.mean(0)
+    for action in range(3):
+        weights = np.array([agent._weight(x, action, 0.5) for _ in range(600)])
+        mean = (1 - (1 - q[action]) ** agent._most_draws) / q[action]
+        error = weights.std(ddof=1) / math.sqrt(600) + laws[:, action].std() / math.sqrt(20_000) / q[action] ** 2
+        assert abs(weights.mean() - mean) < 5 * error
+        own = np.mean(1 / laws[:, action])
+        assert abs(weights.mean() - own) > 5 * error
+
+
+def test_printed_particles_are_fresh_every_round() -> None:
+    agent = trained(**PRINTED)
+    x = np.array([0.5, 0.5, -0.5])
+    before = agent.state()["particles"].copy()
+    agent.learn(x, agent.act(x), 0.0)
+    assert not np.array_equal(before, agent.state()["particles"])
+
+
+def test_particles_follow_the_exact_posterior() -> None:
+    """One action feature, so θ is a number: 4,000 particles against quadrature, by Kolmogorov-Smirnov (rate 1e-6)."""
+    agent = FaithfulHingeLMC(2, horizon=100, margin=0.3, n_particles=4000, steps=5, tuning="ideal", seed=0)
+    for weight, x, action in [(0.4, 0.9, 0), (0.2, 0.5, 1), (0.9, -0.7, 0)]:
+        agent.learn([[x], [-x]], mb.Decision(action, 0.05), weight)
+    grid = np.linspace(-1, 1, 20_001)
+    height = np.zeros_like(grid)
+    for weight, x, action in [(0.4, 0.9, 0), (0.2, 0.5, 1), (0.9, -0.7, 0)]:
+        score = (x if action == 0 else -x) * grid
+        height += agent.eta * weight / 0.05 * np.maximum(1 + score / 0.3, 0)
+    distribution = np.cumsum(np.exp(-height))
+    distribution /= distribution[-1]
+    theta = agent.state()["particles"][:, 0]
+    assert stats.kstest(theta, lambda t: np.interp(t, grid, distribution)).pvalue > 1e-6
+    assert stats.kstest(theta, lambda t: (t + 1) / 2).pvalue < 1e-6
+
+
+@pytest.mark.parametrize("sampler", ["langevin", "smoothed_langevin"])
+def test_a_warning_states_what_the_theorem_asks_for(sampler: str) -> None:
+    with pytest.warns(UserWarning, match=r"the theorem asks for 10\^29 Langevin steps .* for 10\^148"):
+        agent = from_theory(n_features=5, n_actions=3, horizon=1000, margin=0.5, sampler=sampler)
+    assert agent.steps == 100
+    assert from_theory(n_features=5, n_actions=3, horizon=1000, margin=0.5, sampler=sampler, steps=7).steps == 7
+
+
+def test_the_horizon_ends_the_learning() -> None:
+    agent = FaithfulHingeLMC(2, horizon=3, seed=0)
+    x = np.array([1.0, 0.0])
+    agent.learn_many([x, x], [mb.Decision(0, 0.5)] * 2, [1.0, 0.0])
+    before = {name: array.copy() for name, array in agent.state().items()}
+    with pytest.raises(ValueError, match="horizon must cover every round; it is 3, 2 are learnt, 2 more came"):
+        agent.learn_many([x, x], [mb.Decision(0, 0.5)] * 2, [1.0, 1.0])
+    assert all(np.array_equal(before[name], array) for name, array in agent.state().items())
+    agent.learn(x, mb.Decision(0, 0.5), 1.0)
+    with pytest.raises(ValueError, match="horizon"):
+        agent.learn(x, mb.Decision(0, 0.5), 1.0)
+    assert agent.act(x).probability > 0
+
+
+def test_contexts_outside_the_theory_are_refused_or_shortened() -> None:
+    strict = from_theory(n_features=2, n_actions=3, horizon=10, margin=0.1, seed=0)
+    for call in (strict.act, lambda x: strict.learn(x, mb.Decision(0, 0.5), 1.0)):
+        with pytest.raises(ValueError, match="context must have norm at most 1, got a row of norm 5"):
+            call([3.0, 4.0])
+        with pytest.raises(ValueError, match=r"context must have n_features=2 features, got shape \(3,\)"):
+            call([0.1, 0.2, 0.3])
+    assert strict.state() == {}
+    loose = FaithfulHingeLMC(3, seed=0)
+    loose.learn([0.6, 0.8], mb.Decision(0, 0.5), 1.0)
+    assert np.allclose(law(loose, np.array([3.0, 4.0])), law(loose, np.array([0.6, 0.8])))
+
+
+def test_it_is_found_by_name_and_loads_as_any_learner(tmp_path: Path) -> None:
+    assert "FaithfulHingeLMC" in nameable_learners()
+    assert "FaithfulHingeLMC" not in known_learners()  # a bake-off of all learners goes past any default horizon
+    agent = trained(20)
+    agent.save(tmp_path / "agent.npz")
+    assert isinstance(mb.load(tmp_path / "agent.npz"), FaithfulHingeLMC)

@@ -3,22 +3,31 @@ from types import SimpleNamespace
 from typing import Any
 
 import numba
+import numpy as np
 import pytest
 
 from marginbandits import compiled
+from marginbandits.oracles.ridge import Ridge
 
 
-def test_a_changed_source_clears_kept_machine_code(tmp_path: Path) -> None:
-    (tmp_path / "room" / "__pycache__").mkdir(parents=True)
-    source, kept = tmp_path / "room" / "a.py", tmp_path / "room" / "__pycache__" / "a.nbi"
+def test_machine_code_of_changed_sources_is_never_used_again(tmp_path: Path) -> None:
+    source, parent = tmp_path / "a.py", tmp_path / "__pycache__"
     source.write_text("x = 1")
-    assert compiled.forget_stale_kernels(tmp_path)
-    kept.touch()
-    assert not compiled.forget_stale_kernels(tmp_path)
-    assert kept.exists()
+    first = compiled.kernel_folder(tmp_path, parent)
+    first.mkdir(parents=True)
+    assert compiled.kernel_folder(tmp_path, parent) == first
+    assert first.exists()
     source.write_text("x = 22")
-    assert compiled.forget_stale_kernels(tmp_path)
-    assert not kept.exists()
+    assert compiled.kernel_folder(tmp_path, parent) != first
+    assert not first.exists()
+
+
+def test_kernels_are_kept_in_that_folder_and_nobody_else_s_are() -> None:
+    ridge = Ridge(1, 2, 1.0)
+    ridge.learn(np.ones((1, 2)), 0, 1.0)
+    assert any("ridge" in one.name for one in compiled._FOLDER.rglob("*.nbi"))
+    config: Any = numba.config
+    assert str(compiled._FOLDER) != config.CACHE_DIR
 
 
 def test_where_nothing_can_be_cached_kernels_still_compile(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,7 +41,7 @@ def test_where_nothing_can_be_cached_kernels_still_compile(monkeypatch: pytest.M
             raise RuntimeError("cannot cache function: no locator available")
         return real(cache=False, **options)
 
-    monkeypatch.setattr(compiled, "numba", SimpleNamespace(njit=refusing))
+    monkeypatch.setattr(compiled, "numba", SimpleNamespace(njit=refusing, config=numba.config))
 
     @compiled.kernel
     def double(x: float) -> float:

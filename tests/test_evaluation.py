@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 import marginbandits as mb
-from marginbandits.evaluation import best_action_regret
+from marginbandits.evaluation import best_action_regret, linear_policy_losses
 
 
 def test_progressive_loss_over_rows() -> None:
@@ -14,6 +14,19 @@ def test_progressive_loss_over_rows() -> None:
 def test_regret_to_the_best_action_in_hindsight() -> None:
     table = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]])
     assert np.allclose(best_action_regret([0.0, 0.0, 1.0], table), [-1, -1, 0])
+
+
+@pytest.mark.parametrize("d", [3, 300])  # fewer features than rounds, and more
+def test_a_linear_policy_in_hindsight_is_least_squares_on_the_losses(d: int) -> None:
+    rng = np.random.default_rng(0)
+    X, table = rng.standard_normal((200, d)) * 5 + 2, rng.random((200, 4))
+    X[:, 0] = 7.0  # says nothing
+    Z = np.c_[(X[:, 1:] - X[:, 1:].mean(0)) / X[:, 1:].std(0), np.ones(200)]
+    penalty = np.diag(np.r_[np.ones(d - 1), 1e-9])
+    chosen = (Z @ np.linalg.solve(Z.T @ Z + penalty, Z.T @ table)).argmin(1)
+    assert np.allclose(linear_policy_losses(X, table), table[np.arange(200), chosen])
+    with pytest.raises(ValueError, match="all_losses"):
+        linear_policy_losses(X, table[:100])
 
 
 def test_intervals_cover_as_often_as_they_say() -> None:

@@ -33,7 +33,14 @@ def special(cls: type[mb.Learner]) -> LearnerSpec:
 
 def contents(store: Store) -> list[tuple[object, ...]]:
     """Everything that must not depend on where or when a task ran."""
-    measured = ("loss", "uniform_loss", "best_action_loss", "smallest_probability", "effective_sample_share")
+    measured = (
+        "loss",
+        "uniform_loss",
+        "best_action_loss",
+        "linear_policy_loss",
+        "smallest_probability",
+        "effective_sample_share",
+    )
     return [
         (o.key, o.learner, o.data, o.seed, o.losses.tobytes(), *(o.metrics[name] for name in measured))
         for o in store.outcomes()
@@ -223,7 +230,14 @@ class TestStore:
 
 
 METRICS = (
-    *("loss", "uniform_loss", "best_action_loss", "smallest_probability", "effective_sample_share"),
+    *(
+        "loss",
+        "uniform_loss",
+        "best_action_loss",
+        "linear_policy_loss",
+        "smallest_probability",
+        "effective_sample_share",
+    ),
     *("rounds_per_second", "state_bytes", "peak_bytes"),
 )
 

@@ -5,7 +5,9 @@ re-association and fused multiply-add (so that sums are vectorised) but keep NaN
 plain `fastmath=True` does not.
 
 numba keeps machine code on disk and renews it when the kernel's own file changes, but not when a kernel it calls
-changes in another file. So the package's sources are fingerprinted at import, and any change clears the kept code.
+changes in another file. So it is kept in a folder named after a fingerprint of all the package's sources: whatever
+changes, code is never shared between versions, and processes that start together have nothing to delete under each
+other's hands.
 
 >>> import numpy as np
 >>> @kernel
@@ -18,13 +20,15 @@ changes in another file. So the package's sources are fingerprinted at import, a
 6.5
 """
 
+import hashlib
+import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
 
-__all__ = ["forget_stale_kernels", "kernel"]
+__all__ = ["kernel", "kernel_folder"]
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -37,27 +41,26 @@ def kernel(function: F) -> F:
     numba refuses `cache=True` outright when neither the source folder nor the user's cache folder can be written
     (a read-only container): there the kernel is compiled anew in each process, which costs seconds, not results.
     """
+    config: Any = numba.config  # it is a module that fills itself at run time
+    before, config.CACHE_DIR = config.CACHE_DIR, str(_FOLDER)
     try:
         return cast(F, numba.njit(cache=True, fastmath=_FAST_MATH)(function))
     except RuntimeError:
         return cast(F, numba.njit(cache=False, fastmath=_FAST_MATH)(function))
+    finally:
+        config.CACHE_DIR = before
 
 
-def forget_stale_kernels(package: Path) -> bool:
-    """Remove kept machine code if any source of the package changed since it was made; says whether it did."""
+def kernel_folder(package: Path, parent: Path) -> Path:
+    """The folder in `parent` for machine code of the package's sources as they are; those of other states go."""
     sources = sorted(package.rglob("*.py"))
     state = [(str(file.relative_to(package)), file.stat().st_size, file.stat().st_mtime_ns) for file in sources]
-    stamp, now = package / "__pycache__" / "kernels.stamp", repr(state)
-    try:
-        if stamp.exists() and stamp.read_text() == now:
-            return False
-        for kept in package.rglob("__pycache__/*.nb[ic]"):
-            kept.unlink(missing_ok=True)
-        stamp.parent.mkdir(exist_ok=True)
-        stamp.write_text(now)
-    except OSError:
-        return False  # a read-only installation changes only as a whole, and then every file is new to numba
-    return True
+    folder = parent / f"kernels-{hashlib.sha256(repr((package, state)).encode()).hexdigest()[:16]}"
+    for other in parent.glob("kernels-*"):
+        if other != folder:
+            shutil.rmtree(other, ignore_errors=True)  # another process may be at it too
+    return folder
 
 
-forget_stale_kernels(Path(__file__).parent)
+_PACKAGE = Path(__file__).parent
+_FOLDER = kernel_folder(_PACKAGE, _PACKAGE / "__pycache__")

@@ -16,7 +16,7 @@ from scipy import stats
 
 from marginbandits.types import Array
 
-__all__ = ["Interval", "best_action_regret", "interval", "progressive_loss"]
+__all__ = ["Interval", "best_action_regret", "interval", "linear_policy_losses", "progressive_loss"]
 
 
 class Interval(NamedTuple):
@@ -43,6 +43,29 @@ def best_action_regret(losses: npt.ArrayLike, all_losses: npt.ArrayLike) -> Arra
         raise ValueError(f"losses must be T numbers and all_losses T x K, got {np.shape(losses)} and {table.shape}")
     best = table.sum(0).argmin()
     return np.asarray((np.asarray(losses, float) - table[:, best]).cumsum())
+
+
+def linear_policy_losses(contexts: npt.ArrayLike, all_losses: npt.ArrayLike) -> Array:
+    """Loss in every round of one linear policy fitted to all of them in hindsight: x -> argmin_a <w_a, x> + b_a.
+
+    The benchmark class of linear learners, near its best: which linear policy loses least is a hard question, so this
+    is the one whose scores fit the losses by least squares (lightly regularised) on standardised contexts.
+
+    >>> linear_policy_losses([[-2.0], [-1.0], [1.0], [2.0]], [[0, 1], [0, 1], [1, 0], [1, 0]])
+    array([0., 0., 0., 0.])
+    """
+    X, table = np.asarray(contexts, float), np.asarray(all_losses, float)
+    if X.ndim != 2 or table.ndim != 2 or len(X) != len(table):
+        raise ValueError(f"contexts must be T x d and all_losses T x K, got shapes {X.shape} and {table.shape}")
+    spread = X.std(0)
+    Z = (X - X.mean(0)) / np.where(spread > 0, spread, 1.0)
+    centred = table - table.mean(0)
+    n, d = Z.shape
+    if d <= n:
+        scores = Z @ np.linalg.solve(Z.T @ Z + np.eye(d), Z.T @ centred)
+    else:
+        scores = centred - np.linalg.solve(Z @ Z.T + np.eye(n), centred)
+    return np.asarray(table[np.arange(n), (scores + table.mean(0)).argmin(1)])
 
 
 def interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:

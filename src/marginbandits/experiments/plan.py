@@ -32,6 +32,7 @@ import numpy.typing as npt
 from marginbandits import learners, saving
 from marginbandits.environments.classification import BUNDLED, Classification
 from marginbandits.environments.tables import SUFFIXES, read_table
+from marginbandits.evaluation import linear_policy_losses
 from marginbandits.learners.base import Learner
 from marginbandits.learners.vowpal_wabbit import VowpalWabbit
 from marginbandits.types import Array
@@ -39,7 +40,7 @@ from marginbandits.validation import suggestion
 
 __all__ = ["Data", "LearnerSpec", "Plan", "Task", "known_learners", "nameable_learners", "played_rows"]
 
-VERSION = 1
+VERSION = 2
 """Of the results: raised when a change makes old outcomes incomparable with new ones."""
 
 
@@ -70,6 +71,10 @@ class Data:
         X, y = _first_rows(self, rounds)
         order = played_rows(len(y), seed, shuffle)
         return Classification(X[order], y[order])
+
+    def linear_policy_loss(self, rounds: int) -> float:
+        """Mean loss of a linear policy fitted to the first `rounds` rows in hindsight; their order does not matter."""
+        return _linear_policy_loss(self, rounds)
 
     def width(self, rounds: int) -> int:
         """Features of a row."""
@@ -246,6 +251,12 @@ def _first_rows(data: Data, rounds: int) -> tuple[Array, npt.NDArray[Any]]:
     if len(np.unique(y[:rounds])) < 2:
         raise ValueError(f"the first {len(y[:rounds])} rows of {data.name} hold one class only; shuffle the file")
     return X[:rounds], y[:rounds]
+
+
+@functools.cache
+def _linear_policy_loss(data: Data, rounds: int) -> float:
+    X, y = _first_rows(data, rounds)
+    return float(linear_policy_losses(X, Classification(X, y).losses).mean())
 
 
 @functools.cache

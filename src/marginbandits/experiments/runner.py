@@ -146,6 +146,7 @@ def _outcome(task: Task) -> Outcome:
         "loss": float(trace.losses.mean()),
         "uniform_loss": float(environment.losses.mean()),
         "best_action_loss": float(environment.losses.mean(0).min()),
+        "linear_policy_loss": task.data.linear_policy_loss(task.rounds),
         "smallest_probability": float(trace.probabilities.min()),
         "effective_sample_share": _effective_sample_share(trace.laws),
         "rounds_per_second": len(trace.losses) / seconds,

@@ -148,6 +148,9 @@ def _diagnostics(runs: list[dict[int, Outcome]]) -> dict[str, float]:
     metrics = [outcome.metrics for one in runs for outcome in one.values()]
     return {
         "loss above the best single action": float(np.mean([m["loss"] - m["best_action_loss"] for m in metrics])),
+        "loss above a linear policy fitted in hindsight": float(
+            np.mean([m["loss"] - m["linear_policy_loss"] for m in metrics])
+        ),
         "smallest probability": min(m["smallest_probability"] for m in metrics),
         "effective sample share for uniform": float(np.mean([m["effective_sample_share"] for m in metrics])),
         "rounds per second": float(np.median([m["rounds_per_second"] for m in metrics])),

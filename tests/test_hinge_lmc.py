@@ -1,5 +1,7 @@
 """Practical Hinge-LMC: its limits are known learners, its potential falls, its memory stays, its margins compete."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -91,8 +93,8 @@ def test_the_margin_that_plays_badly_loses_its_weight() -> None:
     for action in [0, 1] * 60:  # action 1 is right; the first margin would play the other
         agent._judge(np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), action, float(action == 0), 0.5)
     weights = agent.diagnostics().margins
-    assert list(weights) == [0.4, 0.8, 1.6]
-    assert weights[0.4] < 0.001
+    assert list(weights) == [0.6, 1.2, 2.4]
+    assert weights[0.6] < 0.001
     assert sum(weights.values()) == pytest.approx(1.0)
 
 
@@ -112,7 +114,14 @@ def test_diagnostics_say_how_a_run_goes() -> None:
     assert 0.2 < found.spread < 3.0
     assert 0.0 < found.effective_sample_share <= 1.0
     assert found.largest_weight >= 1.0
-    assert found.margins == {0.8: 1.0}
+    assert found.margins == {1.2: 1.0}
+
+
+def test_a_run_can_be_looked_at(tmp_path: Path) -> None:
+    agent = mb.HingeLMC(3, margin="adapt", features="raw", seed=0)
+    played(agent, 50)
+    agent.diagnostics().plot(tmp_path / "run.png")
+    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_monitor_keeps_sums_in_bounded_memory() -> None:

@@ -11,6 +11,7 @@ Averages are kept over time in at most `BINS` bins; when all are full, neighbour
 and later bins are twice as wide.
 """
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,24 @@ class RunDiagnostics:
     until: npt.NDArray[np.int64]
     agreement_curve: Array
     potential_curve: Array
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draw agreement, potential and margins into a picture file (`.png`, `.svg`, `.pdf`): the extra `report`."""
+        try:
+            from matplotlib.figure import Figure
+        except ImportError as error:
+            raise ImportError('plots need matplotlib: pip install "marginbandits[report]"') from error
+        figure = Figure(figsize=(10, 3.2), layout="constrained")
+        left, middle, right = figure.subplots(1, 3)
+        left.plot(self.until, self.agreement_curve)
+        left.set(title="Particles that agree", ylim=(0, 1.02), xlabel="rounds")
+        middle.plot(self.until, self.potential_curve)
+        middle.set(title="Hinge of each new round", ylim=(0, None), xlabel="rounds")
+        right.bar([f"{margin:g}" for margin in self.margins], list(self.margins.values()))
+        right.set(title="Weight of each margin", ylim=(0, 1.02), xlabel="margin")
+        title = f"{self.rounds:,} rounds; largest weight 1/p {self.largest_weight:.3g}, spread {self.spread:.2f}"
+        figure.suptitle(title, fontsize=10)
+        figure.savefig(path, dpi=120)
 
 
 class Monitor:

@@ -44,8 +44,8 @@ from marginbandits.validation import ActionCount, Choice, Integer, OneOf, Real, 
 
 __all__ = ["MARGINS", "HingeLMC"]
 
-MARGINS = (0.4, 0.8, 1.6)
-"""The grid of margin="adapt"; at 1.6 hardly any score reaches the margin, and the potential is ridge regression's."""
+MARGINS = (0.6, 1.2, 2.4)
+"""The grid of margin="adapt"; at 2.4 hardly any score reaches the margin, and the potential is ridge regression's."""
 
 TURNS = 4
 """A round moves one in four of its action's particles, in turn: all of them would cost more and play no better."""
@@ -72,9 +72,9 @@ class HingeLMC(Learner):
         self,
         n_actions: ActionCount,
         *,
-        margin: Annotated[float | str, OneOf(Real(above=0), Choice("adapt"))] = 0.8,
-        n_particles: Annotated[int, Integer(1)] = 8,
-        temperature: Annotated[float, Real(0)] = 0.08,
+        margin: Annotated[float | str, OneOf(Real(above=0), Choice("adapt"))] = 1.2,
+        n_particles: Annotated[int, Integer(1)] = 6,
+        temperature: Annotated[float, Real(0)] = 0.1,
         regularisation: Annotated[float, Real(1e-9)] = 0.2,
         smoothing: Annotated[float, Real(0)] = 0.02,
         minibatch: Annotated[int, Integer(1)] = 64,
@@ -182,12 +182,15 @@ class HingeLMC(Learner):
         )
 
     def _spread(self) -> float:
+        """Over some of the rounds kept, within each margin's particles; NaN where there is no temperature or spread."""
         ratios = []
         for block, particles in enumerate(self._particles):
             for row in self._reservoir.rows[block, : min(16, self._reservoir.held(block))]:
+                scores = (particles @ row).reshape(-1, self.n_particles)
                 expected = self.temperature**2 * square_norm(self._ridge.factor[block], row)
-                ratios.append((particles @ row).var(ddof=1) / expected if expected > 0 else np.nan)
-        return float(np.mean(ratios))
+                if expected > 0.0 and self.n_particles > 1:
+                    ratios.append(scores.var(1, ddof=1).mean() / expected)
+        return float(np.mean(ratios)) if ratios else math.nan
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
         parts = {

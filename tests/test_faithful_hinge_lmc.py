@@ -12,7 +12,7 @@ import marginbandits as mb
 from marginbandits.checks import LEARNER_CHECKS
 from marginbandits.experiments.plan import known_learners, nameable_learners
 from marginbandits.learners.hinge_lmc import FaithfulHingeLMC, from_theory
-from marginbandits.theory import Setting, exponential_weights_rate, hinge_lmc_tuning
+from marginbandits.theory import Setting, exponential_weights_rate, hinge_lmc_corrected, hinge_lmc_tuning
 from marginbandits.types import Array
 
 PRINTED: dict[str, Any] = {"weighting": "geometric", "n_particles": 1, "tuning": "printed"}
@@ -168,3 +168,20 @@ def test_it_is_found_by_name_and_loads_as_any_learner(tmp_path: Path) -> None:
     agent = trained(20)
     agent.save(tmp_path / "agent.npz")
     assert isinstance(mb.load(tmp_path / "agent.npz"), FaithfulHingeLMC)
+
+
+@pytest.mark.parametrize("tuning", ["printed", "ideal"])
+def test_the_theorem_on_realizable_data(tuning: str) -> None:
+    """Regret below the bound, that below uniform play, and a slope of at most 0.65; the benchmark does it at length."""
+    regret = {}
+    for T in (1000, 9000):
+        env = mb.HingeRealizable(2, 2, T, margin=0.8 / math.sqrt(2), seed=0)
+        agent = from_theory(
+            n_features=2, n_actions=2, horizon=T, margin=env.margin, tuning=tuning, n_particles=10, steps=4, seed=0
+        )
+        regret[T] = (mb.simulate(agent, env).laws * env.losses).sum()
+        setting = Setting.of(mb.Linear(2, 2), T, env.margin)
+        bound = hinge_lmc_corrected(setting, eta=agent.eta, mu=agent.mu, cap=None).value
+        assert regret[T] < bound
+    assert bound < T / 2
+    assert math.log(regret[9000] / regret[1000]) / math.log(9) < 0.65

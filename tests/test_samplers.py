@@ -22,7 +22,7 @@ from marginbandits.samplers import (
     split_r_hat,
     uniform_ball,
 )
-from marginbandits.samplers.hit_and_run import _place
+from marginbandits.samplers.hit_and_run import _place, _sort
 from marginbandits.surrogates import SmoothedHinge
 from marginbandits.types import Array
 from tests import naive
@@ -162,10 +162,29 @@ def test_the_line_kernel_agrees_with_its_naive_twin(seed: int, n: int, scale: fl
     a, k = rng.standard_normal(n), rng.standard_normal(n) * (rng.random(n) < 0.9)
     weights = 10.0**scale * rng.exponential(size=n)
     low, high = -rng.random() - 0.01, rng.random() + 0.01
-    room = (np.empty(n), np.empty(n), np.empty(n + 2), np.empty(n + 1), np.empty(n + 1))
-    fast = _place(a, k, weights, low, high, np.array([u, v]), *room)
+    if seed % 3 == 0:  # the same context again and again
+        a[n // 2 :], k[n // 2 :] = a[0], k[0]
+    fast = _place(a, k, weights, low, high, np.array([u, v]), np.empty((6, n + 2)), np.empty(n + 2, np.int64))
     assert low <= fast <= high
     assert fast == pytest.approx(naive.place(a, k, weights, low, high, np.array([u, v])), abs=1e-6)
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 300), st.sampled_from(["spread", "crowded", "equal", "falling"]))
+def test_kinks_are_sorted(seed: int, n: int, kind: str) -> None:
+    rng = np.random.default_rng(seed)
+    keys = rng.uniform(-1, 2, n)
+    if kind == "crowded":
+        keys[: n // 2] = 0.5 + 1e-9 * keys[: n // 2]
+    elif kind == "equal":
+        keys = np.round(2 * keys) / 2
+    elif kind == "falling":
+        keys = np.sort(keys)[::-1].copy()
+    values, out = np.arange(n, dtype=float), np.empty((2, n))
+    _sort(keys, values, -1.0 - 1e-9, 2.0 + 1e-9, out[0], out[1], np.empty(n + 2, np.int64))
+    assert np.array_equal(out[0], np.sort(keys))
+    assert np.array_equal(keys[out[1].astype(int)], out[0])
+    assert np.array_equal(np.sort(out[1]), values)
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-12, 1e9])
@@ -177,6 +196,12 @@ def test_hit_and_run_survives_extreme_potentials(scale: float, radius: float) ->
     draws = hit_and_run(F, ball(rng.standard_normal((5, 3)), radius), rng, radius=radius, n_steps=50)
     assert np.isfinite(draws).all()
     assert (np.linalg.norm(draws, axis=1) <= radius * (1 + 1e-12)).all()
+
+
+def test_a_chord_of_no_length_stays_where_it_is() -> None:
+    a, k, w, room, ends = np.ones(2), np.ones(2), np.ones(2), np.empty((6, 4)), np.empty(4, np.int64)
+    for width in (0.0, 1e-300):
+        assert _place(a, k, w, 0.0, width, np.array([0.5, 0.5]), room, ends) == 0.0
 
 
 def test_an_empty_potential_leaves_the_uniform_law() -> None:

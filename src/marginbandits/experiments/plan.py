@@ -190,8 +190,7 @@ def played_rows(n_rows: int, seed: int, shuffle: bool) -> npt.NDArray[np.int64]:
 
 def known_learners() -> dict[str, type[Learner]]:
     """Every exported learner by name, but for those that end at a horizon: they play only where it is given."""
-    found = nameable_learners(peers=False)
-    return {name: cls for name, cls in found.items() if "horizon" not in inspect.signature(cls).parameters}
+    return {name: cls for name, cls in nameable_learners(peers=False).items() if not cls.ends}
 
 
 def nameable_learners(*, peers: bool = True) -> dict[str, type[Learner]]:

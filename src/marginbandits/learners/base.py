@@ -44,6 +44,9 @@ class Learner(Parametrised, ABC):
     exempt: ClassVar[Mapping[str, str]] = {}
     """Contract checks that do not apply, each with the reason."""
 
+    ends: ClassVar[bool] = False
+    """Whether it learns up to a horizon only (see `_ready`); a bake-off of all learners leaves those out."""
+
     def __init__(self, n_actions: int, *, features: str | FeatureMap, seed: int | np.random.Generator | None) -> None:
         self.n_actions = n_actions
         self.features = features

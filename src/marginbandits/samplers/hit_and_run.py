@@ -16,9 +16,10 @@ Smith (1984), "Efficient Monte Carlo procedures for generating points uniformly 
 """
 
 import math
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from marginbandits.compiled import kernel
 from marginbandits.samplers.potential import HingePotential
@@ -26,6 +27,8 @@ from marginbandits.types import Array
 from marginbandits.validation import Integer, Real, validated
 
 __all__ = ["hit_and_run", "uniform_ball"]
+
+Ends: TypeAlias = npt.NDArray[np.int64]
 
 
 @validated
@@ -51,6 +54,9 @@ def hit_and_run(
     return theta
 
 
+_CROWD = 32
+"""Keys in one bucket from which on sorting beats insertion."""
+
 _BURST = 256
 """Lines drawn at a time: enough to forget the cost of a call, few enough to hold and to keep rounding in check."""
 
@@ -71,8 +77,7 @@ def _lines(
 ) -> None:
     """Move every row of theta along its lines in turn."""
     n, d = features.shape
-    a, k = np.empty(n), np.empty(n)
-    kink, jump, edge, slope, log_mass = np.empty(n), np.empty(n), np.empty(n + 2), np.empty(n + 1), np.empty(n + 1)
+    a, k, room, ends = np.empty(n), np.empty(n), np.empty((6, n + 2)), np.empty(n + 2, np.int64)
     for j in range(theta.shape[0]):
         for i in range(n):
             total = 0.0
@@ -90,7 +95,7 @@ def _lines(
                 for c in range(d):
                     total += features[i, c] * lines[j, step, c]
                 k[i] = total / margin
-            t = _place(a, k, weights, -across - half, half - across, draws[j, step], kink, jump, edge, slope, log_mass)
+            t = _place(a, k, weights, -across - half, half - across, draws[j, step], room, ends)
             square = 0.0
             for c in range(d):
                 theta[j, c] += t * lines[j, step, c]
@@ -103,61 +108,50 @@ def _lines(
 
 
 @kernel
-def _place(
-    a: Array,
-    k: Array,
-    weights: Array,
-    low: float,
-    high: float,
-    draw: Array,
-    kink: Array,
-    jump: Array,
-    edge: Array,
-    slope: Array,
-    log_mass: Array,
-) -> float:
-    """A draw from the density ∝ exp(-Σ w max(a + t k, 0)) on [low, high]; the last five arrays are room to work in."""
-    first, count = 0.0, 0
+def _place(a: Array, k: Array, weights: Array, low: float, high: float, draw: Array, room: Array, ends: Ends) -> float:
+    """A draw from the density ∝ exp(-Σ w max(a + t k, 0)) on [low, high]; `room` and `ends` are to work in.
+
+    The potential is least at an edge; relative to that, every piece has mass width (e^{-V_left} - e^{-V_right})/z with
+    z = V_right - V_left, one exponential each.
+    """
+    if not high - low > 1e-290:  # a chord of no length
+        return 0.0
+    edge, jump, height, mass = room[0], room[1], room[2], room[3]
+    slope, count = 0.0, 0
     for i in range(a.shape[0]):
         at_low = a[i] + low * k[i]
         if at_low > 0.0 or (at_low == 0.0 and k[i] > 0.0):
-            first += weights[i] * k[i]
+            slope += weights[i] * k[i]
         if k[i] != 0.0:
             where = -a[i] / k[i]
             if low < where < high:
-                kink[count] = where
-                jump[count] = weights[i] * abs(k[i])
+                room[4, count] = where
+                room[5, count] = weights[i] * abs(k[i])
                 count += 1
-    order = np.argsort(kink[:count])
-    edge[0], slope[0] = low, first
-    for p in range(count):
-        edge[p + 1] = kink[order[p]]
-        slope[p + 1] = slope[p] + jump[order[p]]
-    edge[count + 1] = high
-    value, largest = 0.0, -np.inf  # the potential at the piece's left edge, relative to that at low
+    _sort(room[4, :count], room[5, :count], low, high, edge[1:], jump, ends)
+    edge[0], edge[count + 1], height[0], least = low, high, 0.0, 0.0
     for p in range(count + 1):
-        width = edge[p + 1] - edge[p]
-        z = slope[p] * width
-        log_mass[p] = -np.inf
-        if width > 0.0:
-            log_mass[p] = math.log(width) - value - min(z, 0.0) + _log_mean_exp(abs(z))
-        largest = max(largest, log_mass[p])
-        value += z
-    total = 0.0
+        height[p + 1] = height[p] + slope * (edge[p + 1] - edge[p])
+        least = min(least, height[p + 1])
+        slope += jump[p] if p < count else 0.0
+    total, left_density = 0.0, math.exp(least - height[0])
     for p in range(count + 1):
-        log_mass[p] = math.exp(log_mass[p] - largest) if largest > -np.inf else 0.0
-        total += log_mass[p]
-    left, piece = draw[0] * total, -1
+        right_density = math.exp(least - height[p + 1])
+        width, z = edge[p + 1] - edge[p], height[p + 1] - height[p]
+        if abs(z) < 1e-2:
+            mass[p] = width * left_density * (1.0 - z / 2.0 * (1.0 - z / 3.0 * (1.0 - z / 4.0 * (1.0 - z / 5.0))))
+        else:
+            mass[p] = width * (left_density - right_density) / z
+        total += mass[p]
+        left_density = right_density
+    left, piece = draw[0] * total, 0
     for p in range(count + 1):
-        if log_mass[p] > 0.0:
+        if mass[p] > 0.0:
             piece = p
-            left -= log_mass[p]
+            left -= mass[p]
             if left < 0.0:
                 break
-    if piece < 0:  # a chord of length 0
-        return 0.0
-    width = edge[piece + 1] - edge[piece]
-    z = slope[piece] * width
+    width, z = edge[piece + 1] - edge[piece], height[piece + 1] - height[piece]
     if abs(z) < 1e-8:
         return float(edge[piece] + draw[1] * width)
     fall = -math.log1p(draw[1] * math.expm1(-abs(z))) / abs(z) * width
@@ -165,6 +159,32 @@ def _place(
 
 
 @kernel
-def _log_mean_exp(z: float) -> float:
-    """Log ∫_0^1 exp(-z t) dt for z >= 0."""
-    return -0.5 * z if z < 1e-8 else math.log(-math.expm1(-z) / z)
+def _sort(keys: Array, values: Array, low: float, high: float, keys_out: Array, values_out: Array, ends: Ends) -> None:
+    """Keys of (low, high) in rising order, values alongside: one bucket for each key, then insertion where they meet.
+
+    Spread over the chord, as kinks are, keys take linear time; a crowded bucket is sorted by itself.
+    """
+    n = keys.shape[0]
+    scale = n / (high - low)
+    ends[: n + 1] = 0
+    for i in range(n):
+        ends[min(int((keys[i] - low) * scale), n - 1) + 1] += 1
+    for b in range(n):
+        ends[b + 1] += ends[b]
+    for i in range(n):
+        b = min(int((keys[i] - low) * scale), n - 1)
+        keys_out[ends[b]], values_out[ends[b]] = keys[i], values[i]
+        ends[b] += 1
+    start = 0
+    for b in range(n):
+        if ends[b] - start > _CROWD:
+            order = np.argsort(keys_out[start : ends[b]])
+            keys_out[start : ends[b]] = keys_out[start : ends[b]][order]
+            values_out[start : ends[b]] = values_out[start : ends[b]][order]
+        start = ends[b]
+    for i in range(1, n):
+        key, value, at = keys_out[i], values_out[i], i
+        while at > 0 and keys_out[at - 1] > key:
+            keys_out[at], values_out[at] = keys_out[at - 1], values_out[at - 1]
+            at -= 1
+        keys_out[at], values_out[at] = key, value

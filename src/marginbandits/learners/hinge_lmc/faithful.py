@@ -74,6 +74,8 @@ class FaithfulHingeLMC(Learner):
     smoothing in closed form or averaged over 16 draws. `long_contexts` says what becomes of rows of norm above 1.
     """
 
+    ends = True
+
     @validated
     def __init__(
         self,

@@ -7,8 +7,8 @@ For each action a, particles w drawn by Langevin steps from exp(-U_a/τ²), wher
 the paper's hinge, twice: the loss pulls the score below -γ, the reward above γ. For two actions that is the two-sided
 loss estimate; for more, the reward's part is a lower bound of what it would charge to all other actions. Rounds count
 alike, whatever their probability. Played is the action whose most hopeful particle scores highest, with a floor μ_t
-that fades like 1/√t under every action. See `samplers.particles` for the chain, and the guide for what each choice is
-worth on real data.
+that fades like 1/√t under every action. See `samplers.particles` for the chain, and docs/hinge_lmc.md for what each
+choice is worth on real data.
 
 With margin="adapt" each margin of a grid has its own particles, and play is shared among the margins by exponential
 weights on their own estimated losses.

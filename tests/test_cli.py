@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -68,8 +69,49 @@ def test_list_shows_parameters_and_their_ranges() -> None:
 
 
 @pytest.mark.parametrize(
+    "known",
+    [
+        ["--finite", "50"],
+        ["--parametric", "4"],
+        ["--nonparametric", "1"],
+        ["--nonparametric", "3"],
+        ["--lipschitz", "2"],
+        ["--rademacher", "1"],
+        ["--lp", "1.5", "3"],
+        ["--lp", "2", "3"],
+    ],
+)
+def test_bound_shows_every_promise_and_from_when_it_means_something(known: list[str]) -> None:
+    table = run("bound", *known, "--actions", "3", "--rounds", "5000", "--margin", "0.5")
+    assert table.exit_code == 0, table.output
+    answer = run("bound", *known, "--actions", "3", "--rounds", "5000", "--margin", "0.5", "--json")
+    promises = json.loads(answer.output)
+    assert len(table.output.splitlines()) >= len(promises) + 1
+    for one in promises:
+        assert one["name"] in table.output
+        assert one["value"] == pytest.approx(sum(one["terms"].values()))
+        assert one["vacuous"] == (one["value"] >= 5000) == (one["useful_from"] is None or one["useful_from"] > 5000)
+        assert one["reference"]
+        assert one["attained_by"]
+        assert one["benchmark"]
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["bound"], "exactly one class"),
+        (["bound", "--finite", "3", "--lipschitz", "2"], "exactly one class"),
+        (["bound", "--finite", "0"], "--finite: size must be"),
+        (["bound", "--finite", "3", "--actions", "1"], "--actions: n_actions must be a whole number at least 2"),
+        (["bound", "--finite", "3", "--rounds", "0"], "--rounds: horizon must be"),
+        (["bound", "--finite", "3", "--margin", "0"], "--margin: margin must be"),
+        (["bound", "--finite", "3", "--margin", "-1"], "--margin: margin must be"),
+        (["bound", "--nonparametric", "-1"], "--nonparametric: p must be"),
+        (["bound", "--lipschitz", "0"], "--lipschitz: p must be"),
+        (["bound", "--parametric", "3", "--margin", "1e9", "--rounds", "5"], "--margin: margin must be below"),
+        (["bound", "--rademacher", "nan"], "--rademacher: c must be"),
+        (["bound", "--lp", "3", "2"], "--lp: q must be"),
+        (["bound", "--parametric", "3", "--bound", "0"], "--bound: bound must be"),
         (["bakeoff", "--rounds", "3"], "3 is not in the range"),
         (["bakeoff", "--rounds", "many"], "'many' is not a valid integer"),
         (["bakeoff", "--seeds", "0"], "0 is not in the range"),
@@ -101,6 +143,7 @@ def test_folders_without_results_are_named(tmp_path: Path) -> None:
 def test_help_teaches() -> None:
     assert "marginbandits bakeoff" in run("--help").output
     assert "told only whether its class was right" in " ".join(run("bakeoff", "-h").output.split())
+    assert "how regret grows, not how large it is" in " ".join(run("bound", "-h").output.split())
     assert "version 0." in run("--version").output
 
 

@@ -1,6 +1,7 @@
 """The command `marginbandits`: every argument is parsed here and nowhere else."""
 
 import inspect
+import json
 import re
 import shlex
 import sqlite3
@@ -17,6 +18,7 @@ from marginbandits import __version__
 if TYPE_CHECKING:
     from marginbandits.experiments.plan import Plan
     from marginbandits.experiments.runner import Spread
+    from marginbandits.theory.promises import Known, Promise
 
 __all__ = ["main"]
 
@@ -132,6 +134,91 @@ def list_everything() -> None:
             if parameter not in ("n_actions", "seed"):
                 click.echo(f"      {parameter} = {signature.default!r}: {declared[parameter]}")
     click.echo(f"\nData sets\n\n  {', '.join(BUNDLED)}; openml:NUMBER; files and folders")
+
+
+@main.command(name="bound")
+@click.option("--finite", metavar="N", type=int, help="Class: N regressors.")
+@click.option("--parametric", metavar="D", type=int, help="Class: D parameters; entropy D ln(B/ε).")
+@click.option("--nonparametric", metavar="P", type=float, help="Class: entropy ε^-P.")
+@click.option("--lipschitz", metavar="P", type=float, help="Class: 1-Lipschitz functions of P-dimensional contexts.")
+@click.option("--rademacher", metavar="C", type=float, help="Class: sequential Rademacher complexity C√T.")
+@click.option("--lp", metavar="Q D", type=(float, int), help="Class: linear predictors over ℓ_Q, 1 < Q <= 2, in R^D.")
+@click.option("--actions", "n_actions", metavar="K", type=int, default=2, show_default=True, help="Actions.")
+@click.option("--rounds", "horizon", metavar="T", type=int, default=100_000, show_default=True, help="Rounds.")
+@click.option("--margin", metavar="γ", type=float, default=0.1, show_default=True, help="The margin γ.")
+@click.option("--bound", metavar="B", type=float, default=1.0, show_default=True, help="The largest score B.")
+@click.option("--json", "as_json", is_flag=True, help="Everything as JSON: terms, parameters, conditions, references.")
+def bound_command(n_actions: int, horizon: int, margin: float, bound: float, as_json: bool, **classes: Any) -> None:
+    """What the paper promises for a class of regressors: every regret bound that applies.
+
+    Name one class of regressors and the game: K actions, T rounds, margin γ. The answer is a line for each bound:
+    its value, its value per round, whether it is vacuous (it allows losing every round), the T from which it
+    is not, and the learner that attains it. A value marked ~ is stated up to constants and logarithms: it says how
+    regret grows, not how large it is. Regret is over the benchmark in the last column, not over the best policy.
+
+    For example: marginbandits bound --finite 1000 --actions 5 --rounds 20000 --margin 0.1
+    """
+    from marginbandits.theory import Game, promises_in_time
+
+    given = {name: value for name, value in classes.items() if value is not None}
+    if len(given) != 1:
+        names = ", ".join(f"--{name}" for name in classes)
+        raise click.UsageError(f"name exactly one class of regressors ({names}), got {len(given)}")
+    name, value = given.popitem()
+    try:
+        game = Game(n_actions, horizon, margin, bound)
+        found = promises_in_time(_known_class(name, value, bound), game)
+    except ValueError as error:
+        argument, _, rest = str(error).partition(" ")
+        option = {"n_actions": "actions", "horizon": "rounds", "margin": "margin", "bound": "bound"}.get(argument, name)
+        raise click.UsageError(f"--{option}: {argument} {rest}") from error
+    if as_json:
+        click.echo(json.dumps([{**one.bound.as_dict(), "useful_from": one.useful_from} for one in found], indent=2))
+    else:
+        click.echo(_promise_table(found))
+
+
+def _known_class(name: str, value: Any, bound: float) -> "Known":
+    from marginbandits import theory
+
+    if name == "finite":
+        return theory.FiniteSize(value, radius=bound)
+    if name == "parametric":
+        return theory.Parametric(value, scale=bound, radius=bound)
+    if name == "nonparametric":
+        return theory.Power(value, radius=bound)
+    if name == "lipschitz":
+        return theory.LipschitzPolicies(value)
+    return theory.RademacherRoot(value) if name == "rademacher" else theory.LpLinear(*value)
+
+
+def _promise_table(found: "list[Promise]") -> str:
+    head = ("bound", "regret", "a round", "", "useful from T", "attained by", "over")
+    rows = [
+        (
+            one.bound.name,
+            ("~" if one.bound.order else "") + f"{one.bound.value:,.0f}",
+            f"{one.bound.per_round:.3g}",
+            ("vacuous" if one.bound.vacuous else "") + ("" if one.bound.holds else " conditions!"),
+            "beyond 10^15" if one.useful_from is None else f"{one.useful_from:,}",
+            one.bound.attained_by,
+            one.bound.benchmark,
+        )
+        for one in found
+    ]
+    width = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    right = (1, 2, 4)
+    lines = [
+        "  ".join(c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, width, strict=True)))
+        for row in [head, *rows]
+    ]
+    broken = [
+        f"{one.bound.name}: needs {condition}"
+        for one in found
+        for condition, met in one.bound.conditions.items()
+        if not met
+    ]
+    return "\n".join([*(line.rstrip() for line in lines), *([""] if broken else []), *broken])
 
 
 def _plan(plan_file: Path | None, options: dict[str, Any]) -> "Plan":

@@ -1,16 +1,74 @@
 """The paper's bounds and parameter choices, as functions."""
 
-from marginbandits.theory.bounds import Bound, hinge_ew_ideal, hinge_lmc_corrected, hinge_lmc_printed
-from marginbandits.theory.setting import Setting
-from marginbandits.theory.tuning import HingeLMCTuning, exponential_weights_rate, hinge_lmc_tuning
+from marginbandits.theory.chaining import chain_hinge, full_information, full_information_tuned, margin_ramp
+from marginbandits.theory.entropy import Entropy, FiniteSize, Parametric, Power
+from marginbandits.theory.finite import exponential_weights
+from marginbandits.theory.ftl import ftl, ftl_deviation, ftl_mu, ftl_rate
+from marginbandits.theory.growth import entropy_growth, exponents, growth_rate
+from marginbandits.theory.hinge_lmc import hinge_ew_ideal, hinge_lmc_corrected, hinge_lmc_printed
+from marginbandits.theory.lipschitz import bistro, lipschitz_actions, lipschitz_ftl, lipschitz_references
+from marginbandits.theory.promises import (
+    LipschitzPolicies,
+    LpLinear,
+    Promise,
+    RademacherRoot,
+    promises,
+    promises_in_time,
+)
+from marginbandits.theory.rademacher import linear_type_2, lp_linear, price_of_bandit_feedback, rademacher
+from marginbandits.theory.record import Bound, useful_from
+from marginbandits.theory.setting import Game, Setting
+from marginbandits.theory.tuning import (
+    HingeLMCTuning,
+    exponential_weights_rate,
+    finite_rate,
+    hinge_lmc_tuning,
+    paper_mu,
+    second_moment,
+)
 
 __all__ = [
     "Bound",
+    "Entropy",
+    "FiniteSize",
+    "Game",
     "HingeLMCTuning",
+    "LipschitzPolicies",
+    "LpLinear",
+    "Parametric",
+    "Power",
+    "Promise",
+    "RademacherRoot",
     "Setting",
+    "bistro",
+    "chain_hinge",
+    "entropy_growth",
+    "exponential_weights",
     "exponential_weights_rate",
+    "exponents",
+    "finite_rate",
+    "ftl",
+    "ftl_deviation",
+    "ftl_mu",
+    "ftl_rate",
+    "full_information",
+    "full_information_tuned",
+    "growth_rate",
     "hinge_ew_ideal",
     "hinge_lmc_corrected",
     "hinge_lmc_printed",
     "hinge_lmc_tuning",
+    "linear_type_2",
+    "lipschitz_actions",
+    "lipschitz_ftl",
+    "lipschitz_references",
+    "lp_linear",
+    "margin_ramp",
+    "paper_mu",
+    "price_of_bandit_feedback",
+    "promises",
+    "promises_in_time",
+    "rademacher",
+    "second_moment",
+    "useful_from",
 ]

@@ -1,8 +1,8 @@
-"""What the bounds of a parametric class depend on: d, K, T, γ and the constants R, L, B of the class.
+"""What bounds depend on: K, T, γ and B for any class; for a parametric one also d and the constants R and L.
 
 >>> Setting(dimension=10, n_actions=3, horizon=1000, margin=0.5).hinge_range
 3.0
->>> Setting(dimension=10, n_actions=1, horizon=1000, margin=0.5)
+>>> Game(n_actions=1, horizon=1000, margin=0.5)
 Traceback (most recent call last):
     ...
 ValueError: n_actions must be a whole number at least 2, got 1
@@ -14,33 +14,20 @@ from typing import Annotated, Self
 from marginbandits.types import ParametricScores
 from marginbandits.validation import ActionCount, Integer, Real, validated
 
-__all__ = ["Setting"]
+__all__ = ["Game", "Setting"]
 
 Count = Annotated[int, Integer(1)]
 Positive = Annotated[float, Real(above=0)]
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """Θ ⊂ R^d contains the unit ball and lies within radius R; scores are L-Lipschitz in θ and at most B in size."""
+class _Hinge:
+    """How large the hinge gets, from K, γ and B."""
 
-    dimension: int
+    __slots__ = ()
+
     n_actions: int
-    horizon: int
     margin: float
-    radius: float = 1.0
-    lipschitz: float = 1.0
-    bound: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check(
-            self.dimension, self.n_actions, self.horizon, self.margin, self.radius, self.lipschitz, self.bound
-        )  # fields stay as given; the check only refuses
-
-    @classmethod
-    def of(cls, scores: ParametricScores, horizon: int, margin: float) -> Self:
-        """The setting of a score class whose constants are known."""
-        return cls(scores.dimension, scores.n_actions, horizon, margin, scores.radius, scores.lipschitz, scores.bound)
+    bound: float
 
     @property
     def hinge_range(self) -> float:
@@ -58,14 +45,46 @@ class Setting:
         return K * self.hinge_range * (self.largest_sum if sharp else K * self.hinge_range)
 
 
+@dataclass(frozen=True, slots=True)
+class Game(_Hinge):
+    """K actions, T rounds, margin γ, scores at most B in size."""
+
+    n_actions: int
+    horizon: int
+    margin: float
+    bound: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_game(self.n_actions, self.horizon, self.margin, self.bound)  # it only refuses
+
+
+@dataclass(frozen=True, slots=True)
+class Setting(_Hinge):
+    """Θ ⊂ R^d contains the unit ball and lies within radius R; scores are L-Lipschitz in θ and at most B in size."""
+
+    dimension: int
+    n_actions: int
+    horizon: int
+    margin: float
+    radius: float = 1.0
+    lipschitz: float = 1.0
+    bound: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_game(self.n_actions, self.horizon, self.margin, self.bound)
+        _check_class(self.dimension, self.radius, self.lipschitz)
+
+    @classmethod
+    def of(cls, scores: ParametricScores, horizon: int, margin: float) -> Self:
+        """The setting of a score class whose constants are known."""
+        return cls(scores.dimension, scores.n_actions, horizon, margin, scores.radius, scores.lipschitz, scores.bound)
+
+
 @validated
-def _check(
-    dimension: Count,
-    n_actions: ActionCount,
-    horizon: Count,
-    margin: Positive,
-    radius: Annotated[float, Real(1)],
-    lipschitz: Positive,
-    bound: Positive,
-) -> None:
-    """Θ must contain the unit ball, so R >= 1; the rest must merely make sense."""
+def _check_game(n_actions: ActionCount, horizon: Count, margin: Positive, bound: Positive) -> None:
+    """A game needs two actions, a round, and a margin."""
+
+
+@validated
+def _check_class(dimension: Count, radius: Annotated[float, Real(1)], lipschitz: Positive) -> None:
+    """Θ must contain the unit ball, so R >= 1."""

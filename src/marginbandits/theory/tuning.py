@@ -15,6 +15,8 @@ upside down. M = √T leaves a bias of order KZ√T/M, which M = ⌈K√T⌉ rep
 default of the corrected version. Unnamed universal constants are 1. N overflows floats, so it is kept as a logarithm:
 at any sensible setting √α is below what a float can resolve next to 1, and the chain of the theorem cannot move.
 
+A finite class (`finite_rate`): η = √(2 ln N/(V₁T)), or η_t = √(ln N/(V₁t)) without a horizon; see `theory.finite`.
+
 With exact draws and exact weights (`exponential_weights_rate`) only η remains: √(2 d ln(2RLTK/γ)/(V₁T)), and μ = 0.
 
 >>> setting = Setting(dimension=10, n_actions=3, horizon=1000, margin=0.5)
@@ -27,10 +29,20 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
-from marginbandits.theory.setting import Setting
+from marginbandits.theory.setting import Game, Setting
 from marginbandits.validation import Choice, Instance, OneOf, Real, validated
 
-__all__ = ["HingeLMCTuning", "exponential_weights_rate", "hinge_lmc_tuning"]
+__all__ = [
+    "SURROGATES",
+    "HingeLMCTuning",
+    "exponential_weights_rate",
+    "finite_rate",
+    "hinge_lmc_tuning",
+    "paper_mu",
+    "second_moment",
+]
+
+SURROGATES = ("ramp", "hinge", "relative", "policy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +98,23 @@ def exponential_weights_rate(setting: Setting, *, sharp: Annotated[bool, Instanc
     """η of exponential weights with exact draws and exact weights; `sharp` chooses V₁."""
     V = setting.second_moment(sharp=sharp) * setting.horizon
     return math.sqrt(2.0 * setting.dimension * log_size(setting, 2.0) / V)
+
+
+def second_moment(surrogate: str, game: Game, *, sharp: bool = True) -> float:
+    """V₁, the bound of E<s, ℓ̂>² in one round: K for policies, K² for ramp and relative margin, more for the hinge."""
+    if surrogate == "hinge":
+        return game.second_moment(sharp=sharp)
+    return float(game.n_actions) if surrogate == "policy" else float(game.n_actions**2)
+
+
+def finite_rate(log_size: float, second_moment: float, rounds: int, *, anytime: bool = False) -> float:
+    """η of exponential weights over e^log_size regressors: for a horizon of so many rounds, or in that round."""
+    return math.sqrt((1.0 if anytime else 2.0) * log_size / (second_moment * rounds))
+
+
+def paper_mu(log_size: float, game: Game) -> float:
+    """μ = √(ln N/(KT)), clipped to 1/K: what the paper's non-constructive learner explores."""
+    return min(math.sqrt(log_size / (game.n_actions * game.horizon)), 1.0 / game.n_actions)
 
 
 def log_size(setting: Setting, factor: float = 1.0) -> float:

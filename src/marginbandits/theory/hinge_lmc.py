@@ -17,27 +17,17 @@ exact weights (mixture play): the bias term and M leave. Foster & Krishnamurthy 
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
+from marginbandits.theory.record import Bound
 from marginbandits.theory.setting import Setting
 from marginbandits.theory.tuning import exponential_weights_rate, hinge_lmc_tuning, log_size
 from marginbandits.validation import Instance, OneOf, Real, validated
 
-__all__ = ["Bound", "hinge_ew_ideal", "hinge_lmc_corrected", "hinge_lmc_printed"]
+__all__ = ["hinge_ew_ideal", "hinge_lmc_corrected", "hinge_lmc_printed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A bound and what it is made of."""
-
-    terms: Mapping[str, float]
-
-    @property
-    def value(self) -> float:
-        """The sum of the terms."""
-        return math.fsum(self.terms.values())
+_OVER = "(1/K) min_θ Σ <ℓ, ψ(f(x; θ))>"
 
 
 def hinge_lmc_printed(setting: Setting) -> Bound:
@@ -47,11 +37,19 @@ def hinge_lmc_printed(setting: Setting) -> Bound:
         raise ValueError(f"bound must be at least 1 and at least the margin {g}: the printed theorem needs it, got {B}")
     eta = hinge_lmc_tuning(setting, version="printed").eta
     return Bound(
+        "Hinge-LMC, as printed",
         {
             "sampling": math.sqrt(T) / g,
             "class": 2.0 * d / (K * eta) * log_size(setting),
             "variance": 10.0 * eta * B * B * K * T / g**2,
-        }
+        },
+        T,
+        {"eta": eta},
+        {"B >= γ": g <= B, "B >= 1": B >= 1.0},
+        benchmark=_OVER,
+        reference="Theorem proj_lmc",
+        erratum="E3: the benchmark is 1/K of the printed one; E4: √T/γ is not all the proof adds",
+        attained_by="FaithfulHingeLMC",
     )
 
 
@@ -73,6 +71,7 @@ def hinge_lmc_corrected(
     S = setting.hinge_range
     inexact = 2.0 * S * K * T * L * accuracy / (g * mu) if accuracy > 0.0 else 0.0
     return Bound(
+        "Hinge-LMC, corrected",
         {
             "exploration": mu * K * T,
             "sampling": 2.0 * T * L * accuracy / g,
@@ -80,7 +79,13 @@ def hinge_lmc_corrected(
             "discretisation": 1.0 / K,
             "class": d / (K * eta) * log_size(setting, 2.0 if cap is None else 2.0 * cap),
             "variance": eta / K * (inexact + (S * K) ** 2 * T),
-        }
+        },
+        T,
+        {"eta": eta, "mu": mu, "accuracy": accuracy} | ({} if cap is None else {"cap": cap}),
+        benchmark=_OVER,
+        reference="Theorem proj_lmc, its proof",
+        erratum="E3, E4, E5, E10, E13",
+        attained_by="FaithfulHingeLMC",
     )
 
 
@@ -90,9 +95,16 @@ def hinge_ew_ideal(setting: Setting, *, sharp: Annotated[bool, Instance(bool)] =
     eta = exponential_weights_rate(setting, sharp=sharp)
     d, K, T = setting.dimension, setting.n_actions, setting.horizon
     return Bound(
+        "exponential weights with the hinge, exact draws",
         {
             "discretisation": 1.0 / K,
             "class": d / (K * eta) * log_size(setting, 2.0),
             "variance": eta / (2.0 * K) * setting.second_moment(sharp=sharp) * T,
-        }
+        },
+        T,
+        {"eta": eta, "mu": 0.0, "V1": setting.second_moment(sharp=sharp)},
+        benchmark=_OVER,
+        reference="Lemma continuous_hedge with Lemma ips_variance",
+        erratum="E13",
+        attained_by="FaithfulHingeLMC",
     )

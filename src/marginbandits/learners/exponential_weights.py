@@ -300,7 +300,8 @@ def _average(scores: Table, q: Array, margins: Table, kind: int, mask: Mask, roo
     for start in range(0, N, 512):
         size = min(512, N - start)
         top, total = room[K, :size], room[K + 1, :size]
-        _largest(scores, start, mask, top)
+        if kind in (_RELATIVE, _POLICY):
+            _largest(scores, start, mask, top)
         for g in range(margins.shape[0]):
             total[:] = np.float32(0.0)
             for a in range(K):
@@ -311,18 +312,15 @@ def _average(scores: Table, q: Array, margins: Table, kind: int, mask: Mask, roo
                         total[n] += values[n]
             idle = 0.0
             for n in range(size):
-                if total[n] > 0.0:
-                    total[n] = q[g, start + n] / total[n]
-                else:
-                    idle += q[g, start + n]
-                    total[n] = 0.0
+                weight = q[g, start + n]
+                idle += weight if total[n] <= 0.0 else 0.0
+                total[n] = np.float32(weight) / total[n] if total[n] > 0.0 else np.float32(0.0)
             for a in range(K):
                 if mask[a]:
-                    values = room[a, :size]
-                    sum_ = 0.0
+                    values, part = room[a, :size], np.float32(0.0)  # short sums, exact enough for single precision
                     for n in range(size):
-                        sum_ += np.float64(total[n] * values[n])
-                    law[a] += sum_ + idle / available
+                        part += total[n] * values[n]
+                    law[a] += np.float64(part) + idle / available
 
 
 @kernel
@@ -336,7 +334,8 @@ def _charge(
     for start in range(0, N, 512):
         size = min(512, N - start)
         top, values = room[K, :size], room[action, :size]
-        _largest(scores, start, everything, top)
+        if kind in (_RELATIVE, _POLICY):
+            _largest(scores, start, everything, top)
         for g in range(margins.shape[0]):
             _surrogate(scores, action, start, kind, 1.0 / margins[g], top, values)
             if kind == _POLICY:

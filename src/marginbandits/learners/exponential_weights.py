@@ -278,16 +278,19 @@ def _largest(scores: Table, start: int, mask: Mask, top: Table) -> None:
     for a in range(scores.shape[0]):
         if mask[a]:
             for n in range(top.shape[0]):
-                top[n] = max(top[n], scores[a, start + n])
+                s = scores[a, start + n]
+                top[n] = s if s > top[n] else top[n]
 
 
 @kernel
-def _share_ties(scores: Table, start: int, top: Table, values: Table) -> None:
+def _share_ties(scores: Table, start: int, top: Table, ties: Table, values: Table) -> None:
+    ties[:] = np.float32(0.0)
+    for a in range(scores.shape[0]):
+        for n in range(top.shape[0]):
+            ties[n] += np.float32(1.0) if scores[a, start + n] == top[n] else np.float32(0.0)
     for n in range(top.shape[0]):
-        ties = 0
-        for a in range(scores.shape[0]):
-            ties += scores[a, start + n] == top[n]
-        values[n] /= np.float32(ties)
+        if ties[n] > 1.0:
+            values[n] /= ties[n]
 
 
 @kernel
@@ -339,7 +342,7 @@ def _charge(
         for g in range(margins.shape[0]):
             _surrogate(scores, action, start, kind, 1.0 / margins[g], top, values)
             if kind == _POLICY:
-                _share_ties(scores, start, top, values)
+                _share_ties(scores, start, top, room[K + 1, :size], values)
             for n in range(size):
                 cost[g, start + n] = min(cost[g, start + n] + estimate * values[n], farthest)
                 least = min(least, cost[g, start + n])

@@ -35,6 +35,7 @@ __all__ = [
     "Constraint",
     "Instance",
     "Integer",
+    "ListOf",
     "OneOf",
     "Parametrised",
     "Real",
@@ -165,6 +166,24 @@ class Instance(Constraint):
 
     def bad_values(self) -> Iterator[object]:
         yield object()
+
+
+class ListOf(Constraint):
+    """A list, tuple or array of one or more values under one constraint."""
+
+    def __init__(self, item: Constraint) -> None:
+        self.item = item
+
+    def __str__(self) -> str:
+        return f"a list, each item {self.item}"
+
+    def clean(self, value: object) -> list[object]:
+        if isinstance(value, list | tuple | np.ndarray) and len(value) > 0:
+            return [self.item.clean(one) for one in value]
+        raise ValueError(value)
+
+    def bad_values(self) -> Iterator[object]:
+        yield from ([], "list", *([bad] for bad in self.item.bad_values()))
 
 
 class OneOf(Constraint):

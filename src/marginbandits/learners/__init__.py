@@ -17,6 +17,7 @@ from marginbandits.learners.baselines import (
     Supervised,
     Uniform,
 )
+from marginbandits.learners.exponential_weights import ExponentialWeights
 from marginbandits.learners.hinge_lmc import FaithfulHingeLMC, HingeLMC
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Cover",
     "EpochGreedy",
     "EpsilonGreedy",
+    "ExponentialWeights",
     "FaithfulHingeLMC",
     "HingeLMC",
     "Learner",

@@ -47,6 +47,9 @@ class Learner(Parametrised, ABC):
     ends: ClassVar[bool] = False
     """Whether it learns up to a horizon only (see `_ready`); a bake-off of all learners leaves those out."""
 
+    competes: ClassVar[bool] = True
+    """Whether a bake-off of all learners includes it; not one that lives by a class of regressors made for the data."""
+
     def __init__(self, n_actions: int, *, features: str | FeatureMap, seed: int | np.random.Generator | None) -> None:
         self.n_actions = n_actions
         self.features = features
@@ -142,19 +145,24 @@ class Learner(Parametrised, ABC):
         parameters = self.parameters()
         if isinstance(self.seed, np.random.Generator):
             parameters["seed"] = None  # what was drawn from it is saved below; the generator itself is the caller's
+        given = {name: value for name, value in parameters.items() if isinstance(value, np.ndarray)}
+        described = {name: saving.describe(value) for name, value in parameters.items() if name not in given}
         header = {
             **saving.describe(self),
-            "parameters": {name: saving.describe(value) for name, value in parameters.items()},
+            "parameters": {**described, **{name: {"array": name} for name in given}},
             "context_shape": self._shape,
             "generators": {"draws": self._draws.bit_generator.state, "rng": self._rng.bit_generator.state},
         }
-        saving.write(path, header, self.state())
+        saving.write(path, header, {**self.state(), **{f"given.{name}": array for name, array in given.items()}})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """A learner of this class as it was when saved; a damaged or foreign file is refused."""
         header, arrays = saving.read(path)
         try:
+            given = header["parameters"]
+            for name in [name for name in given if isinstance(given, dict) and given[name] == {"array": name}]:
+                given[name] = arrays.pop(f"given.{name}")
             learner = saving.rebuild(header, cls, parts=FeatureMap)
             learner.seed = header["parameters"].get("seed")
             shape = header["context_shape"]

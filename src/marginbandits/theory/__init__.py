@@ -18,6 +18,7 @@ from marginbandits.theory.promises import (
 from marginbandits.theory.rademacher import linear_type_2, lp_linear, price_of_bandit_feedback, rademacher
 from marginbandits.theory.record import Bound, useful_from
 from marginbandits.theory.setting import Game, Setting
+from marginbandits.theory.trees import sequential_covering_number, sequential_rademacher
 from marginbandits.theory.tuning import (
     HingeLMCTuning,
     exponential_weights_rate,
@@ -70,5 +71,7 @@ __all__ = [
     "promises_in_time",
     "rademacher",
     "second_moment",
+    "sequential_covering_number",
+    "sequential_rademacher",
     "useful_from",
 ]

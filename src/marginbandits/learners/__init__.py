@@ -18,6 +18,7 @@ from marginbandits.learners.baselines import (
     Uniform,
 )
 from marginbandits.learners.hinge_lmc import FaithfulHingeLMC, HingeLMC
+from marginbandits.learners.smooth_ftl import SmoothFTL
 
 __all__ = [
     "SOBA",
@@ -34,6 +35,7 @@ __all__ = [
     "LogisticTS",
     "Newtron",
     "RegCB",
+    "SmoothFTL",
     "SquareCB",
     "Supervised",
     "Uniform",

@@ -1,0 +1,116 @@
+"""SmoothFTL in its practical form: no horizon, all data so far, leaders refitted as the data grows.
+
+For each action a, leaders w minimise the two-sided hinge over the rounds that played a (`oracles.two_sided`):
+
+    Σ ℓ (γ + s)_+ + (1 - ℓ)(γ - s)_+ + s²/2,   s = <w, z>,   and λ‖w‖²/2
+
+Rounds count alike, whatever their probability. An action's leaders are found anew when its rounds have grown by the
+factor `growth`, and stay fixed in between. There are a few of them, each of data perturbed by its own noise; played is
+the action whose most hopeful leader scores highest, with a floor μ_t that fades like 1/√t under every action.
+
+At most `memory` rounds are kept, a uniform sample of each action's, which then stands for all of them.
+
+Foster & Krishnamurthy (2018), "Contextual bandits with surrogate losses", section 3.2.
+
+>>> agent = SmoothFTL(n_actions=2, seed=0)
+>>> for x in [-1.0, 1.0] * 100:
+...     decision = agent.act([x])
+...     agent.learn([x], decision, loss=float(decision.action != (x > 0)))
+>>> bool(agent.act([1.0]).distribution[1] > 0.9)
+True
+"""
+
+import math
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits import policies
+from marginbandits.learners.base import Learner
+from marginbandits.oracles.two_sided import two_sided_leaders
+from marginbandits.samplers.reservoir import Reservoir
+from marginbandits.scores.features import Features
+from marginbandits.theory.tuning import epoch_end
+from marginbandits.types import Array, Mask
+from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
+
+__all__ = ["SmoothFTL"]
+
+
+class SmoothFTL(Learner):
+    """Play the most hopeful of `n_leaders` per action, refitted at every growth of its data by `growth`.
+
+    `margin` is γ, in units where a score of ±1 stands for certainty; `temperature` is τ, how much leaders are perturbed
+    and so how much is explored; `smoothing` scales the floor μ_t = smoothing/(K√t). O(KJd) to act, 8d·memory bytes.
+    """
+
+    @validated
+    def __init__(
+        self,
+        n_actions: ActionCount,
+        *,
+        margin: Annotated[float, Real(above=0)] = 1.2,
+        n_leaders: Annotated[int, Integer(1)] = 6,
+        temperature: Annotated[float, Real(0)] = 0.1,
+        regularisation: Annotated[float, Real(1e-9)] = 0.2,
+        smoothing: Annotated[float, Real(0)] = 0.02,
+        growth: Annotated[float, Real(above=1)] = 1.2,
+        memory: Annotated[int, Integer(1)] = 10_000,
+        features: Features = "fourier",
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(n_actions, features=features, seed=seed)
+        self.margin = margin
+        self.n_leaders = n_leaders
+        self.temperature = temperature
+        self.regularisation = regularisation
+        self.smoothing = smoothing
+        self.growth = growth
+        self.memory = memory
+
+    def _begin(self, n_blocks: int, n_features: int) -> None:
+        self._reservoir = Reservoir(n_blocks, max(1, self.memory // n_blocks), n_features)
+        spread = self.temperature / math.sqrt(self.regularisation)
+        self._leaders = spread * self._rng.standard_normal((n_blocks, self.n_leaders, n_features))
+        self._refit_at = np.ones(n_blocks, np.int64)
+        self._rounds = np.zeros(1)
+
+    def _distribution(self, rows: Array, available: Mask) -> Array:
+        if len(rows) == 1:
+            scores = (self._leaders.reshape(-1, rows.shape[1]) @ rows[0]).reshape(self.n_actions, -1)
+        else:
+            scores = rows @ self._leaders[0].T
+        floor = self.smoothing / (self.n_actions * math.sqrt(self._rounds[0]))
+        law = policies.greedy(scores.max(1), available)
+        return policies.explore(law, min(floor, 1.0 / available.sum()), available)
+
+    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
+        self._rounds += 1.0
+        block = min(action, len(self._leaders) - 1)
+        slot = self._reservoir.slot(block, self._rng)
+        if slot >= 0:
+            self._reservoir.rows[block, slot] = rows[min(action, len(rows) - 1)]
+            self._reservoir.losses[block, slot] = loss
+        if self._reservoir.seen[block] >= self._refit_at[block]:
+            self._refit(block)
+
+    def _refit(self, block: int) -> None:
+        """Begin the action's next epoch."""
+        n, d, J = self._reservoir.held(block), self._leaders.shape[2], self.n_leaders
+        self._leaders[block] = two_sided_leaders(
+            self._reservoir.rows[block, :n],
+            self._reservoir.losses[block, :n],
+            margin=self.margin,
+            regularisation=self.regularisation,
+            rounds=float(self._reservoir.seen[block]),
+            noise=(
+                self.temperature * self._rng.standard_normal((n, J)),
+                self.temperature * self._rng.standard_normal((d, J)),
+            ),
+        )
+        self._refit_at[block] = epoch_end(int(self._reservoir.seen[block]), self.growth)
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        kept = {f"reservoir.{name}": array for name, array in self._reservoir.arrays().items()}
+        return {**kept, "leaders": self._leaders, "refit_at": self._refit_at, "rounds": self._rounds}

@@ -18,7 +18,7 @@ from marginbandits.learners.baselines import (
     Uniform,
 )
 from marginbandits.learners.hinge_lmc import FaithfulHingeLMC, HingeLMC
-from marginbandits.learners.smooth_ftl import SmoothFTL
+from marginbandits.learners.smooth_ftl import FaithfulSmoothFTL, SmoothFTL
 
 __all__ = [
     "SOBA",
@@ -28,6 +28,7 @@ __all__ = [
     "EpochGreedy",
     "EpsilonGreedy",
     "FaithfulHingeLMC",
+    "FaithfulSmoothFTL",
     "HingeLMC",
     "Learner",
     "LinTS",

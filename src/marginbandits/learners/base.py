@@ -22,6 +22,7 @@ import scipy.sparse
 
 from marginbandits import policies, saving
 from marginbandits.compiled import kernel
+from marginbandits.oracles.hinge_erm import HingeERM
 from marginbandits.scores.features import FeatureMap, feature_map
 from marginbandits.types import Array, Decision, Mask
 from marginbandits.validation import Parametrised, remembered
@@ -155,7 +156,7 @@ class Learner(Parametrised, ABC):
         """A learner of this class as it was when saved; a damaged or foreign file is refused."""
         header, arrays = saving.read(path)
         try:
-            learner = saving.rebuild(header, cls, parts=FeatureMap)
+            learner = saving.rebuild(header, cls, parts=(FeatureMap, HingeERM))
             learner.seed = header["parameters"].get("seed")
             shape = header["context_shape"]
             if shape is not None:

@@ -28,10 +28,11 @@ import numpy.typing as npt
 
 from marginbandits import policies
 from marginbandits.learners.base import Learner
+from marginbandits.learners.smooth_ftl import faithful
 from marginbandits.oracles.two_sided import two_sided_leaders
 from marginbandits.samplers.reservoir import Reservoir
 from marginbandits.scores.features import Features
-from marginbandits.theory.tuning import epoch_end
+from marginbandits.theory import epoch_end
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
 
@@ -44,6 +45,8 @@ class SmoothFTL(Learner):
     `margin` is γ, in units where a score of ±1 stands for certainty; `temperature` is τ, how much leaders are perturbed
     and so how much is explored; `smoothing` scales the floor μ_t = smoothing/(K√t). O(KJd) to act, 8d·memory bytes.
     """
+
+    from_theory = staticmethod(faithful.from_theory)
 
     @validated
     def __init__(

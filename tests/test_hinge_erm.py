@@ -11,7 +11,7 @@ from scipy.optimize import linprog, minimize
 import marginbandits as mb
 from marginbandits.learners.smooth_ftl import FaithfulSmoothFTL
 from marginbandits.oracles.hinge_erm import HingeERM
-from marginbandits.oracles.two_sided import two_sided_leaders
+from marginbandits.oracles.two_sided import two_sided_leader
 from marginbandits.types import Array, Oracle
 from tests import naive
 
@@ -171,7 +171,7 @@ def test_two_sided_leader_is_the_least_of_its_potential(n: int, d: int, rounds: 
     rows, margin = rng.standard_normal((n, d)), 0.3
     losses = np.where(rows[:, 0] > 0, 0.9, 0.1)
     share = 1.0 if rounds is None else rounds / n
-    found = two_sided_leaders(
+    found = two_sided_leader(
         rows, losses, margin=margin, regularisation=0.7, rounds=rounds, tolerance=1e-9, n_iterations=3000
     )[0]
 
@@ -179,20 +179,21 @@ def test_two_sided_leader_is_the_least_of_its_potential(n: int, d: int, rounds: 
         return share * naive.two_sided_cost(w, rows, losses, margin) + 0.35 * float(w @ w)
 
     slow = minimize(potential, found + 0.1, method="Powell", options={"xtol": 1e-9, "ftol": 1e-12})
-    ridge = two_sided_leaders(rows, losses, margin=1e9, regularisation=0.7, rounds=rounds)[0]
+    ridge = two_sided_leader(rows, losses, margin=1e9, regularisation=0.7, rounds=rounds)[0]
     assert potential(found) <= slow.fun + 1e-6
     assert potential(ridge) > 1.001 * potential(found), "the margin must matter for this to test anything"
-    default = two_sided_leaders(rows, losses, margin=margin, regularisation=0.7, rounds=rounds)[0]
+    default = two_sided_leader(rows, losses, margin=margin, regularisation=0.7, rounds=rounds)[0]
     assert potential(default) - potential(found) < 0.05 * (potential(ridge) - potential(found))
 
 
-def test_perturbed_leaders_are_draws_from_the_posterior() -> None:
+@pytest.mark.parametrize("n", [20, 2])  # in features, and in rows
+def test_deviations_are_draws_from_the_posterior(n: int) -> None:
     rng = np.random.default_rng(0)
-    rows, losses, tau, J = rng.standard_normal((20, 3)), rng.random(20), 0.5, 20_000
-    noise = tau * rng.standard_normal((20, J)), tau * rng.standard_normal((3, J))
-    draws = two_sided_leaders(rows, losses, margin=1e9, regularisation=2.0, noise=noise)
-    covariance = tau**2 * np.linalg.inv(2.0 * np.eye(3) + rows.T @ rows)
-    mean = two_sided_leaders(rows, losses, margin=1e9, regularisation=2.0)[0]
-    assert np.allclose(draws.mean(0), mean, atol=5 * np.sqrt(covariance.diagonal().max() / J))
+    rows, J = rng.standard_normal((n, 3)), 20_000
+    normals = rng.standard_normal((n, J)), rng.standard_normal((3, J))
+    _, draws = two_sided_leader(rows, rng.random(n), margin=0.1, regularisation=2.0, rounds=2.0 * n, normals=normals)
+    covariance = np.linalg.inv(2.0 * np.eye(3) + 2.0 * rows.T @ rows)
+    assert draws.shape == (J, 3)
+    assert np.allclose(draws.mean(0), 0.0, atol=5 * np.sqrt(covariance.diagonal().max() / J))
     assert np.allclose(np.cov(draws.T), covariance, atol=0.05 * covariance.max())
-    assert not np.allclose(np.cov(draws.T), 2 * covariance, atol=0.05 * covariance.max())
+    assert not np.allclose(np.cov(draws.T), 1.2 * covariance, atol=0.05 * covariance.max())

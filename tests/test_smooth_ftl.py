@@ -10,7 +10,7 @@ from marginbandits.checks import check_learner
 from marginbandits.experiments.plan import known_learners, nameable_learners
 from marginbandits.learners.smooth_ftl import FaithfulSmoothFTL, from_theory
 from marginbandits.oracles.hinge_erm import HingeERM
-from marginbandits.oracles.two_sided import two_sided_leaders
+from marginbandits.oracles.two_sided import two_sided_leader
 from marginbandits.surrogates import Hinge
 from marginbandits.theory import epoch_end, smooth_ftl_floor
 from marginbandits.types import Array
@@ -124,7 +124,7 @@ def played(agent: mb.SmoothFTL, n: int, d: int = 4, *, noise: float = 0.1) -> Ar
 
 
 def test_leaders_are_of_the_data_at_the_last_refit() -> None:
-    agent = mb.SmoothFTL(3, temperature=0.0, n_leaders=1, features="raw", seed=0)
+    agent = mb.SmoothFTL(3, growth=1.2, regularisation=0.2, features="raw", seed=0)
     played(agent, 200)
     state = agent.state()
     for block in range(3):
@@ -134,17 +134,18 @@ def test_leaders_are_of_the_data_at_the_last_refit() -> None:
             starts.append(epoch_end(starts[-1], 1.2))
         n = starts[-1]
         rows, losses = state["reservoir.rows"][block, :n], state["reservoir.losses"][block, :n]
-        leader = two_sided_leaders(rows, losses, margin=1.2, regularisation=0.2)
-        assert np.allclose(state["leaders"][block], leader, atol=1e-3)
+        leader, _ = two_sided_leader(rows, losses, margin=1.2, regularisation=0.2)
+        assert np.allclose(state["fits"][block, 0], leader)
         assert state["refit_at"][block] == epoch_end(n, 1.2)
 
 
-def test_play_is_the_most_hopeful_leader_over_a_floor() -> None:
+def test_play_is_the_most_hopeful_action_over_a_floor() -> None:
     agent = mb.SmoothFTL(3, smoothing=0.5, features="raw", seed=0)
     played(agent, 100)
     z = np.random.default_rng(1).standard_normal(4)
     assert agent._map is not None
-    hopeful = (agent.state()["leaders"] @ agent._map.transform(z[None])[0]).max(1)
+    scores = agent.state()["fits"] @ agent._map.transform(z[None])[0]
+    hopeful = scores[:, 0] + agent.alpha * np.sqrt((scores[:, 1:] ** 2).mean(1))
     floor = 0.5 / (3 * np.sqrt(100))
     assert np.allclose(law(agent, z), floor + (1 - 3 * floor) * (np.arange(3) == hopeful.argmax()))
 
@@ -163,7 +164,7 @@ def test_a_full_memory_still_learns_and_stands_for_all_rounds() -> None:
 
 
 def test_refits_are_as_rare_as_growth_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    agent, refits = mb.SmoothFTL(2, features="raw", seed=0), []
+    agent, refits = mb.SmoothFTL(2, growth=1.2, features="raw", seed=0), []
     refit = agent._refit
 
     def counted(block: int) -> None:
@@ -176,4 +177,4 @@ def test_refits_are_as_rare_as_growth_says(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_other_settings_keep_the_contract() -> None:
-    check_learner(mb.SmoothFTL, memory=30, n_leaders=1, growth=2.0)
+    check_learner(mb.SmoothFTL, memory=30, n_draws=1, growth=2.0)

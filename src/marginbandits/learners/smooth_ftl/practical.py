@@ -1,12 +1,17 @@
 """SmoothFTL in its practical form: no horizon, all data so far, leaders refitted as the data grows.
 
-For each action a, leaders w minimise the two-sided hinge over the rounds that played a (`oracles.two_sided`):
+For each action a, the leader w minimises the two-sided hinge over the rounds that played a (`oracles.two_sided`):
 
     Σ ℓ (γ + s)_+ + (1 - ℓ)(γ - s)_+ + s²/2,   s = <w, z>,   and λ‖w‖²/2
 
-Rounds count alike, whatever their probability. An action's leaders are found anew when its rounds have grown by the
-factor `growth`, and stay fixed in between. There are a few of them, each of data perturbed by its own noise; played is
-the action whose most hopeful leader scores highest, with a floor μ_t that fades like 1/√t under every action.
+Rounds count alike, whatever their probability. An action's leader is found anew when its rounds have grown by the
+factor `growth`, and stays fixed in between. With it come draws δ from N(0, A⁻¹), A the curvature of its quadratic part,
+and played is the action of largest
+
+    <w, z> + α (mean of <δ, z>²)^{1/2}
+
+an optimistic score whose second part estimates α(zᵀA⁻¹z)^{1/2}, with a floor μ_t that fades like 1/√t under every
+action.
 
 At most `memory` rounds are kept, a uniform sample of each action's, which then stands for all of them.
 
@@ -27,9 +32,10 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits import policies
+from marginbandits.compiled import kernel
 from marginbandits.learners.base import Learner
 from marginbandits.learners.smooth_ftl import faithful
-from marginbandits.oracles.two_sided import two_sided_leaders
+from marginbandits.oracles.two_sided import two_sided_leader
 from marginbandits.samplers.reservoir import Reservoir
 from marginbandits.scores.features import Features
 from marginbandits.theory import epoch_end
@@ -40,10 +46,11 @@ __all__ = ["SmoothFTL"]
 
 
 class SmoothFTL(Learner):
-    """Play the most hopeful of `n_leaders` per action, refitted at every growth of its data by `growth`.
+    """Optimistic play on one leader per action, refitted whenever its data has grown by the factor `growth`.
 
-    `margin` is γ, in units where a score of ±1 stands for certainty; `temperature` is τ, how much leaders are perturbed
-    and so how much is explored; `smoothing` scales the floor μ_t = smoothing/(K√t). O(KJd) to act, 8d·memory bytes.
+    `margin` is γ, in units where a score of ±1 stands for certainty; `alpha` is how many widths of confidence are hoped
+    for, each width estimated from `n_draws`; `smoothing` scales the floor μ_t = smoothing/(K√t). O(Kd·n_draws) to act,
+    8d·memory bytes for d features.
     """
 
     from_theory = staticmethod(faithful.from_theory)
@@ -54,19 +61,19 @@ class SmoothFTL(Learner):
         n_actions: ActionCount,
         *,
         margin: Annotated[float, Real(above=0)] = 1.2,
-        n_leaders: Annotated[int, Integer(1)] = 6,
-        temperature: Annotated[float, Real(0)] = 0.1,
-        regularisation: Annotated[float, Real(1e-9)] = 0.2,
+        alpha: Annotated[float, Real(0)] = 0.3,
+        n_draws: Annotated[int, Integer(1)] = 16,
+        regularisation: Annotated[float, Real(1e-9)] = 0.1,
         smoothing: Annotated[float, Real(0)] = 0.02,
-        growth: Annotated[float, Real(above=1)] = 1.2,
+        growth: Annotated[float, Real(above=1)] = 1.1,
         memory: Annotated[int, Integer(1)] = 10_000,
         features: Features = "fourier",
         seed: Seed = None,
     ) -> None:
         super().__init__(n_actions, features=features, seed=seed)
         self.margin = margin
-        self.n_leaders = n_leaders
-        self.temperature = temperature
+        self.alpha = alpha
+        self.n_draws = n_draws
         self.regularisation = regularisation
         self.smoothing = smoothing
         self.growth = growth
@@ -74,23 +81,23 @@ class SmoothFTL(Learner):
 
     def _begin(self, n_blocks: int, n_features: int) -> None:
         self._reservoir = Reservoir(n_blocks, max(1, self.memory // n_blocks), n_features)
-        spread = self.temperature / math.sqrt(self.regularisation)
-        self._leaders = spread * self._rng.standard_normal((n_blocks, self.n_leaders, n_features))
+        self._fits = np.zeros((n_blocks, 1 + self.n_draws, n_features))  # the leader, then its deviations
+        self._fits[:, 1:] = self._rng.standard_normal(self._fits[:, 1:].shape) / math.sqrt(self.regularisation)
         self._refit_at = np.ones(n_blocks, np.int64)
         self._rounds = np.zeros(1)
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
         if len(rows) == 1:
-            scores = (self._leaders.reshape(-1, rows.shape[1]) @ rows[0]).reshape(self.n_actions, -1)
+            scores = (self._fits.reshape(-1, rows.shape[1]) @ rows[0]).reshape(self.n_actions, -1)
         else:
-            scores = rows @ self._leaders[0].T
+            scores = rows @ self._fits[0].T
         floor = self.smoothing / (self.n_actions * math.sqrt(self._rounds[0]))
-        law = policies.greedy(scores.max(1), available)
+        law = policies.greedy(_hopeful(scores, self.alpha), available)
         return policies.explore(law, min(floor, 1.0 / available.sum()), available)
 
     def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
         self._rounds += 1.0
-        block = min(action, len(self._leaders) - 1)
+        block = min(action, len(self._fits) - 1)
         slot = self._reservoir.slot(block, self._rng)
         if slot >= 0:
             self._reservoir.rows[block, slot] = rows[min(action, len(rows) - 1)]
@@ -100,20 +107,29 @@ class SmoothFTL(Learner):
 
     def _refit(self, block: int) -> None:
         """Begin the action's next epoch."""
-        n, d, J = self._reservoir.held(block), self._leaders.shape[2], self.n_leaders
-        self._leaders[block] = two_sided_leaders(
+        n, d = self._reservoir.held(block), self._fits.shape[2]
+        self._fits[block, 0], self._fits[block, 1:] = two_sided_leader(
             self._reservoir.rows[block, :n],
             self._reservoir.losses[block, :n],
             margin=self.margin,
             regularisation=self.regularisation,
             rounds=float(self._reservoir.seen[block]),
-            noise=(
-                self.temperature * self._rng.standard_normal((n, J)),
-                self.temperature * self._rng.standard_normal((d, J)),
-            ),
+            normals=(self._rng.standard_normal((n, self.n_draws)), self._rng.standard_normal((d, self.n_draws))),
         )
         self._refit_at[block] = epoch_end(int(self._reservoir.seen[block]), self.growth)
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
         kept = {f"reservoir.{name}": array for name, array in self._reservoir.arrays().items()}
-        return {**kept, "leaders": self._leaders, "refit_at": self._refit_at, "rounds": self._rounds}
+        return {**kept, "fits": self._fits, "refit_at": self._refit_at, "rounds": self._rounds}
+
+
+@kernel
+def _hopeful(scores: Array, alpha: float) -> Array:
+    """The leader's score, the first of each row, plus α times the root mean square of the deviations'."""
+    out = np.empty(scores.shape[0])
+    for a in range(scores.shape[0]):
+        total = 0.0
+        for j in range(1, scores.shape[1]):
+            total += scores[a, j] ** 2
+        out[a] = scores[a, 0] + alpha * math.sqrt(total / (scores.shape[1] - 1))
+    return out

@@ -31,11 +31,11 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits import policies
 from marginbandits.compiled import kernel
 from marginbandits.learners.base import Learner
 from marginbandits.learners.smooth_ftl import faithful
 from marginbandits.oracles.two_sided import two_sided_leader
+from marginbandits.policies import greedy_rows
 from marginbandits.samplers.reservoir import Reservoir
 from marginbandits.scores.features import Features
 from marginbandits.theory import epoch_end
@@ -91,9 +91,11 @@ class SmoothFTL(Learner):
             scores = (self._fits.reshape(-1, rows.shape[1]) @ rows[0]).reshape(self.n_actions, -1)
         else:
             scores = rows @ self._fits[0].T
+        law = np.empty(self.n_actions)
         floor = self.smoothing / (self.n_actions * math.sqrt(self._rounds[0]))
-        law = policies.greedy(_hopeful(scores, self.alpha), available)
-        return policies.explore(law, min(floor, 1.0 / available.sum()), available)
+        if not _law(scores, self.alpha, floor, available, law):
+            raise FloatingPointError("the leaders' numbers are no longer finite")
+        return law
 
     def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
         self._rounds += 1.0
@@ -124,12 +126,19 @@ class SmoothFTL(Learner):
 
 
 @kernel
-def _hopeful(scores: Array, alpha: float) -> Array:
-    """The leader's score, the first of each row, plus α times the root mean square of the deviations'."""
-    out = np.empty(scores.shape[0])
-    for a in range(scores.shape[0]):
+def _law(scores: Array, alpha: float, floor: float, available: Mask, law: Array) -> bool:
+    """From each action's score by the leader and then by the deviations; False at a NaN."""
+    K, n, count = scores.shape[0], scores.shape[1] - 1, 0
+    for a in range(K):
         total = 0.0
-        for j in range(1, scores.shape[1]):
+        for j in range(1, n + 1):
             total += scores[a, j] ** 2
-        out[a] = scores[a, 0] + alpha * math.sqrt(total / (scores.shape[1] - 1))
-    return out
+        law[a] = scores[a, 0] + alpha * math.sqrt(total / n)
+        count += available[a]
+    if not greedy_rows(law.reshape(1, -1), available.reshape(1, -1), law.reshape(1, -1)):
+        return False
+    floor = min(floor, 1.0 / count)
+    for a in range(K):
+        if available[a]:
+            law[a] = (1.0 - count * floor) * law[a] + floor
+    return True

@@ -110,7 +110,11 @@ class _Search:
         if start is not None:
             V = ball((self.basis.T @ start).ravel(), R)
         width, rate, before = FIRST_WIDTH, -1.0, (math.inf, 0.0)
-        log_penalty = math.log(max(self.certify(V, width)[0] / R, 1e-12))
+        norm, smoothing = self.certify(V, width)
+        while smoothing > 0.4 * self.gap > 0.0:  # a good start is not to be smoothed away
+            width *= 0.25
+            norm, smoothing = self.certify(V, width)
+        log_penalty = math.log(max(norm / R, 1e-12))
         while self.gap > self.allowed and self.evaluations < self.oracle.max_evaluations:
             V = self.descend(V, width, math.exp(log_penalty))
             _, smoothing = self.certify(V, width)

@@ -76,10 +76,10 @@ def describe(thing: object) -> Any:
     return thing
 
 
-def rebuild(description: Mapping[str, Any], family: type[T], parts: type[Parametrised]) -> T:
+def rebuild(description: Mapping[str, Any], family: type[T], parts: tuple[type[Parametrised], ...]) -> T:
     """The inverse of `describe` for a member of `family`, found by its full name among the subclasses imported so far.
 
-    Its arguments may hold members of `parts`, and of nothing else.
+    Its arguments may hold members of any family in `parts`, and of nothing else.
     """
     name, arguments = description.get("class"), description.get("parameters")
     found = [one for one in _subclasses(family) if _full_name(one) == name]
@@ -136,9 +136,10 @@ def _full_name(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _revived(value: Any, parts: type[Parametrised]) -> Any:
+def _revived(value: Any, parts: tuple[type[Parametrised], ...]) -> Any:
     if isinstance(value, dict) and value.keys() == {"class", "parameters"}:
-        return rebuild(value, parts, parts)
+        known = [one for one in parts if value["class"] in map(_full_name, _subclasses(one))]
+        return rebuild(value, (known or parts)[0], parts)
     if isinstance(value, list):
         return [_revived(item, parts) for item in value]
     return value

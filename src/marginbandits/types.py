@@ -21,6 +21,7 @@ __all__ = [
     "FullInformation",
     "Interaction",
     "Mask",
+    "Oracle",
     "ParametricScores",
     "Round",
     "Scores",
@@ -104,6 +105,18 @@ class ParametricScores(Scores, Protocol):
 
     def project(self, parameters: Array) -> Array:
         """The nearest point of Θ."""
+
+
+@runtime_checkable
+class Oracle(Protocol):
+    """A minimiser of a surrogate over logged rounds: what follow-the-leader asks for, once an epoch."""
+
+    def fit(self, rows: Array, blocks: npt.NDArray[np.int64], losses: Array, weights: Array, start: Array) -> Array:
+        """The leader's weights, blocks x d like `start`, the last leader's.
+
+        Round i played the action of weight row `blocks[i]` on features `rows[i]` (d), lost `losses[i]` and counts
+        `weights[i]` times. There is a block for each action, or one for all (K x d contexts, rows x_a - x̄).
+        """
 
 
 @runtime_checkable

@@ -19,6 +19,7 @@ from marginbandits.learners.baselines import (
 )
 from marginbandits.learners.exponential_weights import ExponentialWeights
 from marginbandits.learners.hinge_lmc import FaithfulHingeLMC, HingeLMC
+from marginbandits.learners.smooth_ftl import FaithfulSmoothFTL, SmoothFTL
 
 __all__ = [
     "SOBA",
@@ -29,6 +30,7 @@ __all__ = [
     "EpsilonGreedy",
     "ExponentialWeights",
     "FaithfulHingeLMC",
+    "FaithfulSmoothFTL",
     "HingeLMC",
     "Learner",
     "LinTS",
@@ -36,6 +38,7 @@ __all__ = [
     "LogisticTS",
     "Newtron",
     "RegCB",
+    "SmoothFTL",
     "SquareCB",
     "Supervised",
     "Uniform",

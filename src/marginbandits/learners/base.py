@@ -22,6 +22,7 @@ import scipy.sparse
 
 from marginbandits import policies, saving
 from marginbandits.compiled import kernel
+from marginbandits.oracles.hinge_erm import HingeERM
 from marginbandits.scores.features import FeatureMap, feature_map
 from marginbandits.types import Array, Decision, Mask
 from marginbandits.validation import Parametrised, remembered
@@ -163,7 +164,7 @@ class Learner(Parametrised, ABC):
             given = header["parameters"]
             for name in [name for name in given if isinstance(given, dict) and given[name] == {"array": name}]:
                 given[name] = arrays.pop(f"given.{name}")
-            learner = saving.rebuild(header, cls, parts=FeatureMap)
+            learner = saving.rebuild(header, cls, parts=(FeatureMap, HingeERM))
             learner.seed = header["parameters"].get("seed")
             shape = header["context_shape"]
             if shape is not None:

@@ -3,7 +3,7 @@
 from marginbandits.theory.chaining import chain_hinge, full_information, full_information_tuned, margin_ramp
 from marginbandits.theory.entropy import Entropy, FiniteSize, Parametric, Power
 from marginbandits.theory.finite import exponential_weights
-from marginbandits.theory.ftl import ftl, ftl_deviation, ftl_mu, ftl_rate
+from marginbandits.theory.ftl import ftl, ftl_deviation, ftl_rate
 from marginbandits.theory.growth import entropy_growth, exponents, growth_rate
 from marginbandits.theory.hinge_lmc import hinge_ew_ideal, hinge_lmc_corrected, hinge_lmc_printed
 from marginbandits.theory.lipschitz import bistro, lipschitz_actions, lipschitz_ftl, lipschitz_references
@@ -21,11 +21,13 @@ from marginbandits.theory.setting import Game, Setting
 from marginbandits.theory.trees import sequential_covering_number, sequential_rademacher
 from marginbandits.theory.tuning import (
     HingeLMCTuning,
+    epoch_end,
     exponential_weights_rate,
     finite_rate,
     hinge_lmc_tuning,
     paper_mu,
     second_moment,
+    smooth_ftl_floor,
 )
 
 __all__ = [
@@ -44,13 +46,13 @@ __all__ = [
     "bistro",
     "chain_hinge",
     "entropy_growth",
+    "epoch_end",
     "exponential_weights",
     "exponential_weights_rate",
     "exponents",
     "finite_rate",
     "ftl",
     "ftl_deviation",
-    "ftl_mu",
     "ftl_rate",
     "full_information",
     "full_information_tuned",
@@ -73,5 +75,6 @@ __all__ = [
     "second_moment",
     "sequential_covering_number",
     "sequential_rademacher",
+    "smooth_ftl_floor",
     "useful_from",
 ]

@@ -27,21 +27,14 @@ from scipy import integrate, optimize
 from marginbandits.theory.entropy import Entropy, Power
 from marginbandits.theory.record import Bound
 from marginbandits.theory.setting import Game
+from marginbandits.theory.tuning import smooth_ftl_floor
 from marginbandits.validation import Choice, Instance, Integer, OneOf, Real, validated
 
-__all__ = ["ftl", "ftl_deviation", "ftl_mu", "ftl_rate"]
+__all__ = ["ftl", "ftl_deviation", "ftl_rate"]
 
 Version = Annotated[str, Choice("printed", "proof")]
 _CONSTANTS = {"printed": (2.0, 12.0), "proof": (8.0, 24.0)}
-SMOOTH_FTL = "the paper's SmoothFTL, stochastic setting"
-
-
-@validated
-def ftl_mu(p: Annotated[float, Real(0)], game: Game) -> float:
-    """The proof's μ, clipped to 1/K: it binds only where the bound exceeds T."""
-    K, T, g = game.n_actions, game.horizon, game.margin
-    mu = g ** (-p / (p + 1.0)) * T ** (-1.0 / (p + 1.0)) if p >= 2.0 else (g * g * T) ** (-1.0 / 3.0)
-    return float(min(mu, 1.0) / K)
+SMOOTH_FTL = "FaithfulSmoothFTL, stochastic setting"
 
 
 @validated
@@ -90,7 +83,7 @@ def ftl(
     """Regret of SmoothFTL over (1/K) inf_f T E<ℓ, ψ(f)>, constants and all."""
     K, T = game.n_actions, game.horizon
     if mu is None:
-        mu = ftl_mu(entropy.p if isinstance(entropy, Power) else 0.0, game)
+        mu = _mu(entropy.p if isinstance(entropy, Power) else 0.0, game)
     if mu * K > 1.0 + 1e-12:
         raise ValueError(f"mu must be at most 1/K = {1 / K:g}, got {mu}")
     epochs = range(1, T.bit_length())
@@ -117,7 +110,7 @@ def ftl_rate(p: Annotated[float, Real(above=0)], game: Game) -> Bound:
         "smoothed follow-the-leader, rate",
         {"rate": (T / g) ** power},
         T,
-        {"mu": ftl_mu(p, game), "exponent": power},
+        {"mu": _mu(p, game), "exponent": power},
         {"T >= γ^-p": math.log(T) >= -max(p, 2.0) * math.log(g) - 1e-12, "B <= 1": game.bound <= 1.0},
         benchmark="(1/K) inf_f T E<ℓ, ψ(f)>",
         reference="Theorem ftl",
@@ -125,3 +118,7 @@ def ftl_rate(p: Annotated[float, Real(above=0)], game: Game) -> Bound:
         attained_by=SMOOTH_FTL,
         order=True,
     )
+
+
+def _mu(p: float, game: Game) -> float:
+    return smooth_ftl_floor(game.n_actions, game.horizon, game.margin, p=p)

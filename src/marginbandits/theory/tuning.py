@@ -19,6 +19,8 @@ A finite class (`finite_rate`): η = √(2 ln N/(V₁T)), or η_t = √(ln N/(V�
 
 With exact draws and exact weights (`exponential_weights_rate`) only η remains: √(2 d ln(2RLTK/γ)/(V₁T)), and μ = 0.
 
+And SmoothFTL's: its epochs (`epoch_end`) and its floor μ (`smooth_ftl_floor`), for a class of metric entropy ε^-p.
+
 >>> setting = Setting(dimension=10, n_actions=3, horizon=1000, margin=0.5)
 >>> printed = hinge_lmc_tuning(setting, version="printed")
 >>> f"{printed.eta:.4f} {printed.mu:.4f} {printed.cap:.1f} {printed.log10_steps:.0f}"
@@ -30,16 +32,18 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from marginbandits.theory.setting import Game, Setting
-from marginbandits.validation import Choice, Instance, OneOf, Real, validated
+from marginbandits.validation import ActionCount, Choice, Instance, Integer, OneOf, Real, validated
 
 __all__ = [
     "SURROGATES",
     "HingeLMCTuning",
+    "epoch_end",
     "exponential_weights_rate",
     "finite_rate",
     "hinge_lmc_tuning",
     "paper_mu",
     "second_moment",
+    "smooth_ftl_floor",
 ]
 
 SURROGATES = ("ramp", "hinge", "relative", "policy")
@@ -115,6 +119,42 @@ def finite_rate(log_size: float, second_moment: float, rounds: int, *, anytime: 
 def paper_mu(log_size: float, game: Game) -> float:
     """μ = √(ln N/(KT)), clipped to 1/K: what the paper's non-constructive learner explores."""
     return min(math.sqrt(log_size / (game.n_actions * game.horizon)), 1.0 / game.n_actions)
+
+
+@validated
+def smooth_ftl_floor(
+    n_actions: ActionCount,
+    horizon: Annotated[int, Integer(1)],
+    margin: Annotated[float, Real(above=0)],
+    *,
+    p: Annotated[float, Real(0)] = 0.0,
+    version: Annotated[str, Choice("proof", "printed")] = "proof",
+) -> float:
+    """SmoothFTL's μ, at most 1/K: below p = 2 the choice that the same proof gives, regret (T/γ)^{2/3}.
+
+        printed   T^{-1/(p+1)}/K                  regret T^{p/(p+1)}/γ
+        proof     γ^{-p/(p+1)} T^{-1/(p+1)}/K     regret (T/γ)^{p/(p+1)}; for p < 2, (γ²T)^{-1/3}/K
+
+    The clip binds for T < γ^-p (γ^-2 where p < 2), exactly where the bound exceeds T.
+
+    >>> round(smooth_ftl_floor(2, 1000, 1.0), 6), smooth_ftl_floor(2, 1000, 0.01)
+    (0.05, 0.5)
+    """
+    if version == "printed":
+        log_scale = -math.log(horizon) / (p + 1.0)
+    else:
+        q = max(p, 2.0)
+        log_scale = -(q * math.log(margin) + math.log(horizon)) / (q + 1.0)
+    return math.exp(min(0.0, log_scale)) / n_actions
+
+
+def epoch_end(start: int, growth: float) -> int:
+    """The first round after the epoch that begins at round `start` >= 1: 1, 2, 4, 8, … for growth 2.
+
+    >>> [epoch_end(start, 2.0) for start in (1, 2, 4)], [epoch_end(start, 1.2) for start in (1, 2, 10)]
+    ([2, 4, 8], [2, 3, 12])
+    """
+    return max(start + 1, math.ceil(start * growth - 1e-9))
 
 
 def log_size(setting: Setting, factor: float = 1.0) -> float:

@@ -44,7 +44,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits import policies, weighting
-from marginbandits.learners.base import Learner
+from marginbandits.learners.horizon import HorizonLearner, shortened
 from marginbandits.samplers import HingePotential, hit_and_run, projected_langevin, uniform_ball
 from marginbandits.scores import Identity, Linear, SharedLinear
 from marginbandits.scores.features import Features
@@ -67,14 +67,12 @@ _SMOOTHING_ERROR = 0.1
 """How much capped Langevin chains may move the potential by smoothing it."""
 
 
-class FaithfulHingeLMC(Learner):
+class FaithfulHingeLMC(HorizonLearner):
     """Algorithm 1 with J = `n_particles` draws; `cap` is M: ⌈K√T⌉ ("corrected") or √T ("printed").
 
     `sampler` draws particles in `steps` steps each: exact lines ("hit_and_run"), or projected Langevin with the
     smoothing in closed form or averaged over 16 draws. `long_contexts` says what becomes of rows of norm above 1.
     """
-
-    ends = True
 
     @validated
     def __init__(
@@ -117,10 +115,10 @@ class FaithfulHingeLMC(Learner):
         self._particles = uniform_ball(self.n_particles, setting.dimension, self.radius, self._rng)
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
-        return np.asarray(self._play(self._particles, _shortened(rows), available).mean(0))
+        return np.asarray(self._play(self._particles, shortened(rows), available).mean(0))
 
     def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        rows = _shortened(rows)
+        rows = shortened(rows)
         if loss > 0.0:
             weight = self._weight(rows, action, probability)
             at = self._rounds[0]
@@ -141,25 +139,8 @@ class FaithfulHingeLMC(Learner):
             "particles": self._particles,
         }
 
-    # What is checked before anything changes.
-
-    def _ready(self, n: int) -> None:
-        done = 0 if self._map is None else int(self._rounds[1])
-        if done + n > self.horizon:
-            raise ValueError(f"horizon must cover every round; it is {self.horizon}, {done} are learnt, {n} more came")
-
-    def _rows(self, context: npt.ArrayLike) -> Array:
-        rows = super()._rows(context)
-        if self.long_contexts == "refuse":
-            longest = float(np.linalg.norm(rows, axis=1).max())
-            if longest > 1.0 + 1e-9:
-                raise ValueError(f"context must have norm at most 1, got a row of norm {longest:g}")
-        return rows
-
-    def _refuse_shape(self, shape: tuple[int, ...]) -> None:
-        super()._refuse_shape(shape)
-        if self.n_features is not None and shape[-1] != self.n_features:
-            raise ValueError(f"context must have n_features={self.n_features} features, got shape {shape}")
+    def _learnt(self) -> int:
+        return int(self._rounds[1])
 
     # The algorithm's parts.
 
@@ -266,8 +247,3 @@ def from_theory(
         long_contexts=long_contexts,
         seed=seed,
     )
-
-
-def _shortened(rows: Array) -> Array:
-    """Every row at norm 1 or less."""
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0))

@@ -1,0 +1,50 @@
+"""What learners of a theorem share: a horizon that ends the learning, and contexts of norm at most 1.
+
+The horizon T is part of the tuning: round T + 1 is refused, for the theorem ends there. Rows of norm above 1 are
+refused or shortened to norm 1.
+"""
+
+from abc import abstractmethod
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.learners.base import Learner
+from marginbandits.types import Array
+
+__all__ = ["HorizonLearner", "shortened"]
+
+
+class HorizonLearner(Learner):
+    """Checks before anything changes; a subclass sets these three and says how many rounds it has learnt."""
+
+    ends = True
+    horizon: int
+    n_features: int | None
+    long_contexts: str
+
+    @abstractmethod
+    def _learnt(self) -> int: ...
+
+    def _ready(self, n: int) -> None:
+        done = 0 if self._map is None else self._learnt()
+        if done + n > self.horizon:
+            raise ValueError(f"horizon must cover every round; it is {self.horizon}, {done} are learnt, {n} more came")
+
+    def _rows(self, context: npt.ArrayLike) -> Array:
+        rows = super()._rows(context)
+        if self.long_contexts == "refuse":
+            longest = float(np.linalg.norm(rows, axis=1).max())
+            if longest > 1.0 + 1e-9:
+                raise ValueError(f"context must have norm at most 1, got a row of norm {longest:g}")
+        return rows
+
+    def _refuse_shape(self, shape: tuple[int, ...]) -> None:
+        super()._refuse_shape(shape)
+        if self.n_features is not None and shape[-1] != self.n_features:
+            raise ValueError(f"context must have n_features={self.n_features} features, got shape {shape}")
+
+
+def shortened(rows: Array) -> Array:
+    """Every row at norm 1 or less."""
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0))

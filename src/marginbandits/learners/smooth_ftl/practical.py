@@ -1,0 +1,144 @@
+"""SmoothFTL in its practical form: no horizon, all data so far, leaders refitted as the data grows.
+
+For each action a, the leader w minimises the two-sided hinge over the rounds that played a (`oracles.two_sided`):
+
+    Σ ℓ (γ + s)_+ + (1 - ℓ)(γ - s)_+ + s²/2,   s = <w, z>,   and λ‖w‖²/2
+
+Rounds count alike, whatever their probability. An action's leader is found anew when its rounds have grown by the
+factor `growth`, and stays fixed in between. With it come draws δ from N(0, A⁻¹), A the curvature of its quadratic part,
+and played is the action of largest
+
+    <w, z> + α (mean of <δ, z>²)^{1/2}
+
+an optimistic score whose second part estimates α(zᵀA⁻¹z)^{1/2}, with a floor μ_t that fades like 1/√t under every
+action.
+
+At most `memory` rounds are kept, a uniform sample of each action's, which then stands for all of them.
+
+Foster & Krishnamurthy (2018), "Contextual bandits with surrogate losses", section 3.2.
+
+>>> agent = SmoothFTL(n_actions=2, seed=0)
+>>> for x in [-1.0, 1.0] * 100:
+...     decision = agent.act([x])
+...     agent.learn([x], decision, loss=float(decision.action != (x > 0)))
+>>> bool(agent.act([1.0]).distribution[1] > 0.9)
+True
+"""
+
+import math
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.compiled import kernel
+from marginbandits.learners.base import Learner
+from marginbandits.learners.smooth_ftl import faithful
+from marginbandits.oracles.two_sided import two_sided_leader
+from marginbandits.policies import greedy_rows
+from marginbandits.samplers.reservoir import Reservoir
+from marginbandits.scores.features import Features
+from marginbandits.theory import epoch_end
+from marginbandits.types import Array, Mask
+from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
+
+__all__ = ["SmoothFTL"]
+
+
+class SmoothFTL(Learner):
+    """Optimistic play on one leader per action, refitted whenever its data has grown by the factor `growth`.
+
+    `margin` is γ, in units where a score of ±1 stands for certainty; `alpha` is how many widths of confidence are hoped
+    for, each width estimated from `n_draws`; `smoothing` scales the floor μ_t = smoothing/(K√t). O(Kd·n_draws) to act,
+    8d·memory bytes for d features.
+    """
+
+    from_theory = staticmethod(faithful.from_theory)
+
+    @validated
+    def __init__(
+        self,
+        n_actions: ActionCount,
+        *,
+        margin: Annotated[float, Real(above=0)] = 1.2,
+        alpha: Annotated[float, Real(0)] = 0.3,
+        n_draws: Annotated[int, Integer(1)] = 16,
+        regularisation: Annotated[float, Real(1e-9)] = 0.1,
+        smoothing: Annotated[float, Real(0)] = 0.02,
+        growth: Annotated[float, Real(above=1)] = 1.1,
+        memory: Annotated[int, Integer(1)] = 10_000,
+        features: Features = "fourier",
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(n_actions, features=features, seed=seed)
+        self.margin = margin
+        self.alpha = alpha
+        self.n_draws = n_draws
+        self.regularisation = regularisation
+        self.smoothing = smoothing
+        self.growth = growth
+        self.memory = memory
+
+    def _begin(self, n_blocks: int, n_features: int) -> None:
+        self._reservoir = Reservoir(n_blocks, max(1, self.memory // n_blocks), n_features)
+        self._fits = np.zeros((n_blocks, 1 + self.n_draws, n_features))  # the leader, then its deviations
+        self._fits[:, 1:] = self._rng.standard_normal(self._fits[:, 1:].shape) / math.sqrt(self.regularisation)
+        self._refit_at = np.ones(n_blocks, np.int64)
+        self._rounds = np.zeros(1)
+
+    def _distribution(self, rows: Array, available: Mask) -> Array:
+        if len(rows) == 1:
+            scores = (self._fits.reshape(-1, rows.shape[1]) @ rows[0]).reshape(self.n_actions, -1)
+        else:
+            scores = rows @ self._fits[0].T
+        law = np.empty(self.n_actions)
+        floor = self.smoothing / (self.n_actions * math.sqrt(self._rounds[0]))
+        if not _law(scores, self.alpha, floor, available, law):
+            raise FloatingPointError("the leaders' numbers are no longer finite")
+        return law
+
+    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
+        self._rounds += 1.0
+        block = min(action, len(self._fits) - 1)
+        slot = self._reservoir.slot(block, self._rng)
+        if slot >= 0:
+            self._reservoir.rows[block, slot] = rows[min(action, len(rows) - 1)]
+            self._reservoir.losses[block, slot] = loss
+        if self._reservoir.seen[block] >= self._refit_at[block]:
+            self._refit(block)
+
+    def _refit(self, block: int) -> None:
+        """Begin the action's next epoch."""
+        n, d = self._reservoir.held(block), self._fits.shape[2]
+        self._fits[block, 0], self._fits[block, 1:] = two_sided_leader(
+            self._reservoir.rows[block, :n],
+            self._reservoir.losses[block, :n],
+            margin=self.margin,
+            regularisation=self.regularisation,
+            rounds=float(self._reservoir.seen[block]),
+            normals=(self._rng.standard_normal((n, self.n_draws)), self._rng.standard_normal((d, self.n_draws))),
+        )
+        self._refit_at[block] = epoch_end(int(self._reservoir.seen[block]), self.growth)
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        kept = {f"reservoir.{name}": array for name, array in self._reservoir.arrays().items()}
+        return {**kept, "fits": self._fits, "refit_at": self._refit_at, "rounds": self._rounds}
+
+
+@kernel
+def _law(scores: Array, alpha: float, floor: float, available: Mask, law: Array) -> bool:
+    """From each action's score by the leader and then by the deviations; False at a NaN."""
+    K, n, count = scores.shape[0], scores.shape[1] - 1, 0
+    for a in range(K):
+        total = 0.0
+        for j in range(1, n + 1):
+            total += scores[a, j] ** 2
+        law[a] = scores[a, 0] + alpha * math.sqrt(total / n)
+        count += available[a]
+    if not greedy_rows(law.reshape(1, -1), available.reshape(1, -1), law.reshape(1, -1)):
+        return False
+    floor = min(floor, 1.0 / count)
+    for a in range(K):
+        if available[a]:
+            law[a] = (1.0 - count * floor) * law[a] + floor
+    return True

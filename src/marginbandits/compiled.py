@@ -7,7 +7,8 @@ plain `fastmath=True` does not.
 numba keeps machine code on disk and renews it when the kernel's own file changes, but not when a kernel it calls
 changes in another file. So it is kept in a folder named after a fingerprint of all the package's sources: whatever
 changes, code is never shared between versions, and processes that start together have nothing to delete under each
-other's hands.
+other's hands. Kernels that call kernels take them in whole (`inline`): left to the linker, that would happen where both
+are compiled and not where one is read from disk, and a sum would be rounded one way or the other.
 
 >>> import numpy as np
 >>> @kernel

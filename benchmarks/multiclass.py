@@ -1,6 +1,6 @@
 """Banditron, Newtron and SOBA on the synthetic documents of their papers: separable, and with 5% of labels wrong.
 
-    python benchmarks/multiclass.py [--rounds 20000] [--seeds 4]
+    python benchmarks/multiclass.py [--rounds 20000] [--seeds 8]
 
 Mean losses with standard errors over seeds, for exploration γ from 1/8 to 1/256 and for the defaults. The contexts are
 the 0/1 vectors as they are. The papers play 10^6 documents and choose γ in hindsight; the data are rebuilt from
@@ -63,7 +63,7 @@ def verdict(losses: Array, other: Array) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=20_000)
-    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--seeds", type=int, default=8)
     options = parser.parse_args()
     names = [*(f"1/{round(1 / gamma)}" for gamma in GAMMAS), "default"]
     print(f"{'data':<11}{'learner':<11}" + "".join(f"{name:>15}" for name in names))

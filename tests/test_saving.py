@@ -280,7 +280,7 @@ TAMPERED = {
     negative_width: "shape",
     huge_width: "allocate",
     other_learners_class: "unknown Learner",
-    environment_as_features: "unknown FeatureMap",
+    environment_as_features: "unknown Part",
     deep_features: "cannot be loaded",
     fractional_width: "context_shape",
     endless_width: "context_shape",

@@ -17,13 +17,17 @@ import numpy.typing as npt
 
 from marginbandits.validation import Parametrised
 
-__all__ = ["describe", "read", "read_arrays", "rebuild", "restore_arrays", "restore_generator", "write"]
+__all__ = ["Part", "describe", "read", "read_arrays", "rebuild", "restore_arrays", "restore_generator", "write"]
 
 FORMAT = 1
 _HEADER = "header"
 
 T = TypeVar("T", bound=Parametrised)
 Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+class Part(Parametrised):
+    """What a learner may be built with, and is saved with: made again from its own parameters alone."""
 
 
 def write(path: str | os.PathLike[str], header: Mapping[str, object], arrays: Arrays) -> None:
@@ -76,10 +80,10 @@ def describe(thing: object) -> Any:
     return thing
 
 
-def rebuild(description: Mapping[str, Any], family: type[T], parts: tuple[type[Parametrised], ...]) -> T:
+def rebuild(description: Mapping[str, Any], family: type[T]) -> T:
     """The inverse of `describe` for a member of `family`, found by its full name among the subclasses imported so far.
 
-    Its arguments may hold members of any family in `parts`, and of nothing else.
+    Its arguments may hold a `Part`, and no other object.
     """
     name, arguments = description.get("class"), description.get("parameters")
     found = [one for one in _subclasses(family) if _full_name(one) == name]
@@ -89,7 +93,7 @@ def rebuild(description: Mapping[str, Any], family: type[T], parts: tuple[type[P
         raise ValueError(f"the parameters of {name} must be a mapping, got {arguments!r}")
     try:
         # A class defined twice, as in a notebook, is meant as it was defined last.
-        return found[-1](**{key: _revived(value, parts) for key, value in arguments.items()})
+        return found[-1](**{key: _revived(value) for key, value in arguments.items()})
     except TypeError as error:
         raise ValueError(f"{name} cannot be built from {arguments}: {error}") from error
 
@@ -136,12 +140,11 @@ def _full_name(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _revived(value: Any, parts: tuple[type[Parametrised], ...]) -> Any:
+def _revived(value: Any) -> Any:
     if isinstance(value, dict) and value.keys() == {"class", "parameters"}:
-        known = [one for one in parts if value["class"] in map(_full_name, _subclasses(one))]
-        return rebuild(value, (known or parts)[0], parts)
+        return rebuild(value, Part)
     if isinstance(value, list):
-        return [_revived(item, parts) for item in value]
+        return [_revived(item) for item in value]
     return value
 
 

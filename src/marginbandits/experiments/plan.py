@@ -190,7 +190,7 @@ def played_rows(n_rows: int, seed: int, shuffle: bool) -> npt.NDArray[np.int64]:
 
 def known_learners() -> dict[str, type[Learner]]:
     """Every exported learner by name, but for those that need a horizon or a class: they play where it is given."""
-    return {name: cls for name, cls in nameable_learners(peers=False).items() if cls.competes and not cls.ends}
+    return {name: cls for name, cls in nameable_learners(peers=False).items() if cls.competes}
 
 
 def nameable_learners(*, peers: bool = True) -> dict[str, type[Learner]]:

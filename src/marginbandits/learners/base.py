@@ -22,7 +22,6 @@ import scipy.sparse
 
 from marginbandits import policies, saving
 from marginbandits.compiled import kernel
-from marginbandits.oracles.hinge_erm import HingeERM
 from marginbandits.scores.features import FeatureMap, feature_map
 from marginbandits.types import Array, Decision, Mask
 from marginbandits.validation import Parametrised, remembered
@@ -45,11 +44,8 @@ class Learner(Parametrised, ABC):
     exempt: ClassVar[Mapping[str, str]] = {}
     """Contract checks that do not apply, each with the reason."""
 
-    ends: ClassVar[bool] = False
-    """Whether it learns up to a horizon only (see `_ready`); a bake-off of all learners leaves those out."""
-
     competes: ClassVar[bool] = True
-    """Whether a bake-off of all learners includes it; not one that lives by a class of regressors made for the data."""
+    """Whether a bake-off of all learners includes it: not one that must be told a horizon or a class of regressors."""
 
     def __init__(self, n_actions: int, *, features: str | FeatureMap, seed: int | np.random.Generator | None) -> None:
         self.n_actions = n_actions
@@ -164,7 +160,7 @@ class Learner(Parametrised, ABC):
             given = header["parameters"]
             for name in [name for name in given if isinstance(given, dict) and given[name] == {"array": name}]:
                 given[name] = arrays.pop(f"given.{name}")
-            learner = saving.rebuild(header, cls, parts=(FeatureMap, HingeERM))
+            learner = saving.rebuild(header, cls)
             learner.seed = header["parameters"].get("seed")
             shape = header["context_shape"]
             if shape is not None:

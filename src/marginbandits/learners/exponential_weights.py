@@ -43,6 +43,7 @@ import numpy.typing as npt
 from marginbandits import policies
 from marginbandits.compiled import kernel
 from marginbandits.learners.base import Learner
+from marginbandits.projections import ball
 from marginbandits.scores import Finite, Identity, Linear, SharedLinear
 from marginbandits.scores.features import FeatureMap
 from marginbandits.theory import Bound, Game, exponential_weights, finite_rate, second_moment
@@ -217,7 +218,7 @@ class ExponentialWeights(Learner):
         if self._functions is not None:
             self._scores[...] = self._functions.values(rows[0] if len(rows) == 1 else rows).T
         else:
-            short = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+            short = ball(rows, 1.0)
             if len(rows) > 1:
                 short -= short.mean(0)
             _linear(self._table, short.astype(np.float32), self._scores)

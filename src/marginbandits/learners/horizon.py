@@ -12,13 +12,13 @@ import numpy.typing as npt
 from marginbandits.learners.base import Learner
 from marginbandits.types import Array
 
-__all__ = ["HorizonLearner", "shortened"]
+__all__ = ["HorizonLearner"]
 
 
 class HorizonLearner(Learner):
     """Checks before anything changes; a subclass sets these three and says how many rounds it has learnt."""
 
-    ends = True
+    competes = False
     horizon: int
     n_features: int | None
     long_contexts: str
@@ -43,8 +43,3 @@ class HorizonLearner(Learner):
         super()._refuse_shape(shape)
         if self.n_features is not None and shape[-1] != self.n_features:
             raise ValueError(f"context must have n_features={self.n_features} features, got shape {shape}")
-
-
-def shortened(rows: Array) -> Array:
-    """Every row at norm 1 or less."""
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0))

@@ -32,9 +32,10 @@ import scipy.linalg
 import scipy.optimize
 
 from marginbandits.projections import ball
+from marginbandits.saving import Part
 from marginbandits.surrogates import Hinge, SmoothedHinge
 from marginbandits.types import Array
-from marginbandits.validation import Integer, Parametrised, Real, validated
+from marginbandits.validation import Integer, Real, validated
 
 __all__ = ["HingeERM", "HingeFit"]
 
@@ -55,7 +56,7 @@ class HingeFit:
     evaluations: int
 
 
-class HingeERM(Parametrised):
+class HingeERM(Part):
     """The oracle: `minimise` for any costs; `fit` for rounds of a bandit, as `types.Oracle` has it."""
 
     @validated

@@ -25,13 +25,14 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.compiled import kernel
+from marginbandits.saving import Part
 from marginbandits.types import Array
-from marginbandits.validation import Choice, Instance, Integer, OneOf, Parametrised, Real, validated
+from marginbandits.validation import Choice, Instance, Integer, OneOf, Real, validated
 
 __all__ = ["Bias", "Chain", "Concatenate", "FeatureMap", "Fourier", "Identity", "Standardise", "feature_map"]
 
 
-class FeatureMap(Parametrised, ABC):
+class FeatureMap(Part, ABC):
     """Rows of raw features in, rows of features out. A subclass fills `_begin` and `_transform`.
 
     A map with state also fills `_observe` and `arrays`. Rows must be finite; learners see to that.

@@ -59,7 +59,7 @@ def full_information(
 ) -> Bound:
     """The full-information bound at any η <= 1 and λ; those left out are the tuned ones."""
     _ordered(alpha, beta)
-    H, I, RB = entropy.at(0.5 * beta), entropy.integral(alpha, beta), largest_loss * largest_value  # noqa: E741
+    H, area, RB = entropy.at(0.5 * beta), entropy.integral(alpha, beta), largest_loss * largest_value
     if eta is None:
         eta = min(1.0, RB * math.sqrt(2.0 * H / second_moment)) if H > 0.0 else 0.0
     if lam is None:
@@ -70,7 +70,7 @@ def full_information(
             "variance": 2.0 * eta / RB * second_moment,
             "class": 4.0 * RB * H / eta if H > 0.0 else 0.0,
             "discretisation": _E2 * alpha * total,
-            "chaining": _24E * (lam * squares / (4.0 * largest_loss) + largest_loss / lam) * I,
+            "chaining": _24E * (lam * squares / (4.0 * largest_loss) + largest_loss / lam) * area,
         },
         horizon,
         {"eta": eta, "lambda": lam, "alpha": alpha, "beta": beta},

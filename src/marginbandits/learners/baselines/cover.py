@@ -29,6 +29,7 @@ import numpy as np
 from marginbandits import policies
 from marginbandits.learners.regression import OracleLearner
 from marginbandits.oracles.online_regression import OnlineRegression
+from marginbandits.projections import simplex
 from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Instance, Integer, Real, Seed, validated
@@ -105,11 +106,7 @@ def raised(law: Array, mass: float) -> Array:
     array([0.6, 0.4, 0. ])
     """
     support = law > 0.0
-    floor = mass / support.sum()
-    above = law[support] - floor
-    largest = np.sort(above)[::-1]
-    shifts = (np.cumsum(largest) - (1.0 - mass)) / np.arange(1, len(largest) + 1)
-    shift = shifts[largest >= shifts][-1]
+    floor, rest = mass / support.sum(), 1.0 - mass
     out = np.zeros_like(law)
-    out[support] = floor + np.maximum(above - shift, 0.0)
+    out[support] = floor + (rest * simplex((law[support] - floor) / rest) if rest > 0.0 else 0.0)
     return out

@@ -44,7 +44,8 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits import policies, weighting
-from marginbandits.learners.horizon import HorizonLearner, shortened
+from marginbandits.learners.horizon import HorizonLearner
+from marginbandits.projections import ball
 from marginbandits.samplers import HingePotential, hit_and_run, projected_langevin, uniform_ball
 from marginbandits.scores import Identity, Linear, SharedLinear
 from marginbandits.scores.features import Features
@@ -115,10 +116,10 @@ class FaithfulHingeLMC(HorizonLearner):
         self._particles = uniform_ball(self.n_particles, setting.dimension, self.radius, self._rng)
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
-        return np.asarray(self._play(self._particles, shortened(rows), available).mean(0))
+        return np.asarray(self._play(self._particles, ball(rows, 1.0), available).mean(0))
 
     def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        rows = shortened(rows)
+        rows = ball(rows, 1.0)
         if loss > 0.0:
             weight = self._weight(rows, action, probability)
             at = self._rounds[0]

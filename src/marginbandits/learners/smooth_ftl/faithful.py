@@ -28,8 +28,9 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits import policies
-from marginbandits.learners.horizon import HorizonLearner, shortened
+from marginbandits.learners.horizon import HorizonLearner
 from marginbandits.oracles.hinge_erm import HingeERM
+from marginbandits.projections import ball
 from marginbandits.scores import Identity
 from marginbandits.scores.features import Features
 from marginbandits.surrogates import Hinge, centred
@@ -86,13 +87,13 @@ class FaithfulSmoothFTL(HorizonLearner):
         self._leader = np.zeros((n_blocks, n_features))
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
-        x = shortened(rows)
+        x = ball(rows, 1.0)
         scores = self._leader @ x[0] if len(x) == 1 else centred(x @ self._leader[0])
         law = policies.proportional(self._hinge(scores), available)
         return policies.explore(law, min(self.mu, 1.0 / available.sum()), available)
 
     def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        x = shortened(rows)
+        x = ball(rows, 1.0)
         learnt, start = self._clock.tolist()
         at, end = learnt + 1 - start, epoch_end(start, 2.0)
         self._clock[0] += 1

@@ -70,6 +70,16 @@ def two_sided_cost(particle: Array, rows: Array, losses: Array, margin: float) -
     return float((hinges + s**2 / 2).sum())
 
 
+def hinge_pull(particles: Array, rows: Array, losses: Array, margins: Array) -> Array:
+    """Gradient of Σ (1 - ℓ)(s - γ)_+ + ℓ (-s - γ)_+, particle by particle and round by round."""
+    out = np.zeros_like(particles)
+    for k, (particle, margin) in enumerate(zip(particles, margins, strict=True)):
+        for row, loss in zip(rows, losses, strict=True):
+            score = particle @ row
+            out[k] += ((1 - loss) * (score > margin) - loss * (score < -margin)) * row
+    return out
+
+
 def langevin_step(
     particles: Array, mean: Array, factor: Array, pull: Array, step: float, temperature: float, normals: Array
 ) -> Array:

@@ -21,6 +21,12 @@ from marginbandits.experiments.store import Failure, Outcome, Store
 from marginbandits.experiments.summary import summarise
 from tests import doubles
 
+LASTING = (
+    *("loss", "uniform_loss", "best_action_loss", "linear_policy_loss"),
+    *("smallest_probability", "effective_sample_share"),
+)
+"""Metrics that must not depend on where or when a task ran."""
+
 
 def small_plan(*extra: LearnerSpec, seeds: int = 2) -> Plan:
     learners: list[str | LearnerSpec] = ["LinUCB", "LinTS(scale=0.3)", "EpsilonGreedy(features=fourier)", *extra]
@@ -33,16 +39,8 @@ def special(cls: type[mb.Learner]) -> LearnerSpec:
 
 def contents(store: Store) -> list[tuple[object, ...]]:
     """Everything that must not depend on where or when a task ran."""
-    measured = (
-        "loss",
-        "uniform_loss",
-        "best_action_loss",
-        "linear_policy_loss",
-        "smallest_probability",
-        "effective_sample_share",
-    )
     return [
-        (o.key, o.learner, o.data, o.seed, o.losses.tobytes(), *(o.metrics[name] for name in measured))
+        (o.key, o.learner, o.data, o.seed, o.losses.tobytes(), *(o.metrics[name] for name in LASTING))
         for o in store.outcomes()
     ]
 
@@ -229,17 +227,7 @@ class TestStore:
         assert summary.wins[5, 0] == 0
 
 
-METRICS = (
-    *(
-        "loss",
-        "uniform_loss",
-        "best_action_loss",
-        "linear_policy_loss",
-        "smallest_probability",
-        "effective_sample_share",
-    ),
-    *("rounds_per_second", "state_bytes", "peak_bytes"),
-)
+METRICS = (*LASTING, "rounds_per_second", "state_bytes", "peak_bytes")
 
 
 class TestPlan:

@@ -11,18 +11,7 @@ from marginbandits.checks import check_learner
 from marginbandits.learners.hinge_lmc.diagnostics import BINS, Monitor
 from marginbandits.types import Array
 from tests import naive
-
-
-def played(agent: mb.HingeLMC, n: int, d: int = 4, *, noise: float = 0.1, seed: int = 0) -> Array:
-    rng = np.random.default_rng(seed)
-    weights, losses = rng.standard_normal((agent.n_actions, d)), []
-    for _ in range(n):
-        x = rng.standard_normal(d)
-        label = rng.integers(agent.n_actions) if rng.random() < noise else (weights @ x).argmax()
-        decision = agent.act(x)
-        losses.append(float(decision.action != label))
-        agent.learn(x, decision, losses[-1])
-    return np.array(losses)
+from tests.problems import played
 
 
 def test_without_margin_and_noise_every_particle_is_ridge_regression() -> None:

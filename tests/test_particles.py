@@ -9,9 +9,10 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from marginbandits.oracles.ridge import carlson
-from marginbandits.samplers.particles import absorb, hinge_pull, langevin_step
+from marginbandits.samplers.particles import absorb, hinge_slopes, langevin_step
 from marginbandits.samplers.reservoir import Reservoir
 from marginbandits.samplers.stored_pull import StoredPull
+from marginbandits.surrogates import Hinge, centred
 from marginbandits.types import Array
 from tests import naive
 
@@ -31,7 +32,7 @@ def chains(margin: float, temperature: float, step: float, d: int, n: int, n_kep
     particles = theta + temperature * rng.standard_normal((n_chains, d)) @ C
     kept = []
     for k in range(int((10 + n_kept) / step)):
-        pull = hinge_pull(particles, rows, losses, np.full((len(particles), 1), margin))
+        pull = hinge_slopes(particles @ rows.T, losses, np.array([[margin]])) @ rows
         langevin_step(particles, theta, C, pull, float(n), step, temperature, rng.standard_normal(particles.shape))
         if k * step >= 10 and k % int(1 / step) == 0:
             kept.append(particles.copy())
@@ -42,7 +43,7 @@ def test_the_pull_is_what_the_hinge_adds_to_the_gaussian_part() -> None:
     rng = np.random.default_rng(0)
     rows, losses, particles = rng.standard_normal((20, 4)), rng.random(20), rng.standard_normal((3, 4))
     y = 1 - 2 * losses
-    for particle, pull in zip(particles, hinge_pull(particles, rows, losses, np.full((3, 1), 0.7)), strict=True):
+    for particle, pull in zip(particles, naive.hinge_pull(particles, rows, losses, np.full(3, 0.7)), strict=True):
         gradient = rows.T @ (rows @ particle - y) + pull
         for i in range(4):
             h = 1e-6 * np.eye(4)[i]
@@ -51,15 +52,13 @@ def test_the_pull_is_what_the_hinge_adds_to_the_gaussian_part() -> None:
             assert rise / 2e-6 == pytest.approx(gradient[i], abs=1e-6)
 
 
-def test_the_pull_takes_single_precision_and_a_margin_for_each_particle() -> None:
-    rng = np.random.default_rng(0)
-    rows, losses, particles = rng.standard_normal((20, 4)), rng.random(20), rng.standard_normal((3, 4))
-    margins = np.array([[0.1], [0.5], [2.0]])
-    together = hinge_pull(particles, rows, losses, margins)
-    for particle, margin, pull in zip(particles, margins, together, strict=True):
-        assert np.allclose(hinge_pull(particle[None], rows, losses, margin[None])[0], pull)
-    one, two, three = (array.astype(np.float32) for array in (particles, rows, losses))
-    assert hinge_pull(one, two, three, margins.astype(np.float32)).dtype == np.float32
+@pytest.mark.parametrize("n_actions", [2, 3, 7])
+def test_the_reward_s_hinge_is_at_most_what_the_two_sided_estimate_charges(n_actions: int) -> None:
+    """(γ - s_a)_+ <= γ Σ_{b ≠ a} ψ(s_b) for scores that sum to zero, and equal for two actions."""
+    scores = centred(3 * np.random.default_rng(0).standard_normal((1000, n_actions)))
+    own, charged = np.maximum(0.7 - scores[:, 0], 0), 0.7 * Hinge(0.7)(scores[:, 1:]).sum(1)
+    assert (own <= charged + 1e-12).all()
+    assert np.allclose(own, charged) == (n_actions == 2)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 8, 13])
@@ -189,12 +188,20 @@ def test_the_stored_pull_is_the_pull_once_every_round_was_looked_at() -> None:
         for start in range(0, 20, 7):
             at = slice(start, min(start + 7, 20))
             pull.refresh(1, every, at, particles, rows[at], losses[at], margins)
-        assert np.allclose(pull.total[1], hinge_pull(particles, rows, losses, margins[:, None]))
+        assert np.allclose(pull.total[1], naive.hinge_pull(particles, rows, losses, margins))
     assert np.abs(pull.total[1]).max() > 1.0
     assert not pull.total[0].any()
     for slot in range(10):
         pull.forget(1, slot, rows[slot])
-    assert np.allclose(pull.total[1], hinge_pull(particles, rows[10:], losses[10:], margins[:, None]))
+    assert np.allclose(pull.total[1], naive.hinge_pull(particles, rows[10:], losses[10:], margins))
+
+
+def test_the_stored_pull_keeps_the_precision_it_was_given() -> None:
+    pull = StoredPull(1, 2, 3, 4, np.float32)
+    ones = np.ones((3, 4), np.float32)
+    pull.refresh(0, slice(0, 2), slice(0, 3), ones[:2], ones, np.zeros(3, np.float32), np.ones(2, np.float32))
+    assert pull.total.dtype == pull.slopes.dtype == np.float32
+    assert (pull.total == 3.0).all()
 
 
 def test_the_stored_pull_moves_only_the_particles_it_is_told_to() -> None:

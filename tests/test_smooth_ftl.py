@@ -14,6 +14,7 @@ from marginbandits.oracles.two_sided import two_sided_leader
 from marginbandits.surrogates import Hinge
 from marginbandits.theory import epoch_end, smooth_ftl_floor
 from marginbandits.types import Array
+from tests.problems import played
 
 
 def rounds(n: int, d: int, seed: int = 0) -> Array:
@@ -109,18 +110,6 @@ def test_a_bakeoff_of_all_learners_has_the_practical_form_only() -> None:
 
 
 # The practical form.
-
-
-def played(agent: mb.SmoothFTL, n: int, d: int = 4, *, noise: float = 0.1) -> Array:
-    rng = np.random.default_rng(0)
-    weights, losses = rng.standard_normal((agent.n_actions, d)), []
-    for _ in range(n):
-        x = rng.standard_normal(d)
-        label = rng.integers(agent.n_actions) if rng.random() < noise else (weights @ x).argmax()
-        decision = agent.act(x)
-        losses.append(float(decision.action != label))
-        agent.learn(x, decision, losses[-1])
-    return np.array(losses)
 
 
 def test_leaders_are_of_the_data_at_the_last_refit() -> None:

@@ -20,10 +20,8 @@ Rows of `particles` are chains.
 Cotter, Roberts, Stuart & White (2013), "MCMC methods for functions: modifying old algorithms to make them faster".
 
 >>> import numpy as np
->>> particles = np.array([[2.0, 0.0], [0.5, 0.0]])
->>> hinge_pull(particles, np.array([[1.0, 0.0]]), np.array([0.0]), np.array([[1.0]]))
-array([[1., 0.],
-       [0., 0.]])
+>>> hinge_slopes(np.array([[2.0, 0.5, -2.0]]), np.array([0.25, 0.25, 0.25]), np.array([[1.0]]))
+array([[ 0.75,  0.  , -0.25]])
 """
 
 import math
@@ -35,7 +33,7 @@ import numpy.typing as npt
 from marginbandits.compiled import kernel
 from marginbandits.types import Array
 
-__all__ = ["absorb", "hinge_pull", "hinge_slopes", "langevin_step"]
+__all__ = ["absorb", "hinge_slopes", "langevin_step"]
 
 F = TypeVar("F", np.float32, np.float64)
 
@@ -43,13 +41,6 @@ F = TypeVar("F", np.float32, np.float64)
 def hinge_slopes(scores: npt.NDArray[F], losses: npt.NDArray[F], margins: npt.NDArray[F]) -> npt.NDArray[F]:
     """Slope of V's terms in their scores, particles x rounds; `margins` is a column with one for each particle."""
     return np.asarray((scores > margins) * (1 - losses) - (scores < -margins) * losses)
-
-
-def hinge_pull(
-    particles: npt.NDArray[F], rows: npt.NDArray[F], losses: npt.NDArray[F], margins: npt.NDArray[F]
-) -> npt.NDArray[F]:
-    """∇V over the given rounds, for each particle."""
-    return np.asarray(hinge_slopes(particles @ rows.T, losses, margins) @ rows)
 
 
 @kernel

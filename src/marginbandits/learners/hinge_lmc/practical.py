@@ -4,11 +4,11 @@ For each action a, particles w drawn by Langevin steps from exp(-U_a/τ²), wher
 
     ℓ (γ + s)_+ + (1 - ℓ)(γ - s)_+ + s²/2,   s = <w, z>
 
-the paper's hinge, twice: the loss pulls the score below -γ, the reward above γ. For two actions that is the two-sided
-loss estimate; for more, the reward's part is a lower bound of what it would charge to all other actions. Rounds count
-alike, whatever their probability. Played is the action whose most hopeful particle scores highest, with a floor μ_t
-that fades like 1/√t under every action. See `samplers.particles` for the chain, and docs/hinge_lmc.md for what each
-choice is worth on real data.
+the paper's hinge, twice: the loss pulls the score below -γ, the reward above γ. For scores that sum to zero that is at
+most what the two-sided loss estimate charges to all actions, and equal to it for two; here every action's scores are
+its own. Rounds count alike, whatever their probability. Played is the action whose most hopeful particle scores
+highest, with a floor μ_t that fades like 1/√t under every action. See `samplers.particles` for the chain, and
+docs/hinge_lmc.md for what each choice is worth on real data.
 
 With margin="adapt" each margin of a grid has its own particles, and play is shared among the margins by exponential
 weights on their own estimated losses.
@@ -28,6 +28,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import logsumexp
 
 from marginbandits import policies, weighting
 from marginbandits.compiled import kernel
@@ -48,7 +49,7 @@ MARGINS = (0.6, 1.2, 2.4)
 """The grid of margin="adapt"; at 2.4 hardly any score reaches the margin, and the potential is ridge regression's."""
 
 TURNS = 4
-"""A round moves one in four of its action's particles, in turn: all of them would cost more and play no better."""
+"""A round moves one in four of its action's particles, in turn, for a quarter of the cost of moving all."""
 
 STEP = 0.3
 """h: the share of the way to the posterior's mean that a step goes."""
@@ -101,7 +102,6 @@ class HingeLMC(Learner):
         self._particles = spread * self._rng.standard_normal((n_blocks, len(self._margins), n_features))
         self._pull = StoredPull(n_blocks, len(self._margins), size, n_features, np.float64)
         self._monitor = Monitor()
-        self._rounds = np.zeros(1)
         self._log_weights = np.full(len(grid), -math.log(len(grid)))
 
     def _scores(self, rows: Array) -> Array:
@@ -116,12 +116,11 @@ class HingeLMC(Learner):
     def _distribution(self, rows: Array, available: Mask) -> Array:
         guesses = self._guesses(self._scores(rows), available)
         law = guesses[0] if len(guesses) == 1 else np.exp(self._log_weights) @ guesses
-        floor = self.smoothing / (self.n_actions * math.sqrt(self._rounds[0]))
+        floor = self.smoothing / (self.n_actions * math.sqrt(self._reservoir.seen.sum()))
         return policies.explore(law, min(floor, 1.0 / available.sum()), available)
 
     def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
         self._look(self._scores(rows), action, loss, probability)
-        self._rounds += 1.0
         block, row = min(action, len(self._particles) - 1), rows[min(action, len(rows) - 1)]
         particles, theta, factor = self._particles[block], self._ridge.theta[block], self._ridge.factor[block]
         _learn(theta, factor, particles, self._margins, row, loss)
@@ -157,7 +156,7 @@ class HingeLMC(Learner):
         """Exponential weights: each margin is charged the two-sided estimate of its own play's loss."""
         estimate = weighting.mixed(self.n_actions, action, loss, max(probability, 0.1), share=0.5)
         self._log_weights -= TRUST * guesses @ estimate
-        self._log_weights -= np.log(np.exp(self._log_weights - self._log_weights.max()).sum()) + self._log_weights.max()
+        self._log_weights -= logsumexp(self._log_weights)
 
     def diagnostics(self) -> RunDiagnostics:
         """How the run is going; refused before the first round."""
@@ -168,7 +167,7 @@ class HingeLMC(Learner):
         agreement, potential = self._monitor.recent()
         until, agreement_curve, potential_curve = self._monitor.curves()
         return RunDiagnostics(
-            rounds=int(self._rounds[0]),
+            rounds=int(self._reservoir.seen.sum()),
             agreement=agreement,
             potential=potential,
             spread=self._spread(),
@@ -199,8 +198,7 @@ class HingeLMC(Learner):
             "monitor": self._monitor.arrays(),
         }
         kept = {f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
-        own = {"particles": self._particles, "rounds": self._rounds, "log_weights": self._log_weights}
-        return {**self._ridge.arrays(), **kept, **own}
+        return {**self._ridge.arrays(), **kept, "particles": self._particles, "log_weights": self._log_weights}
 
 
 @kernel

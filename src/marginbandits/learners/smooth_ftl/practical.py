@@ -84,7 +84,6 @@ class SmoothFTL(Learner):
         self._fits = np.zeros((n_blocks, 1 + self.n_draws, n_features))  # the leader, then its deviations
         self._fits[:, 1:] = self._rng.standard_normal(self._fits[:, 1:].shape) / math.sqrt(self.regularisation)
         self._refit_at = np.ones(n_blocks, np.int64)
-        self._rounds = np.zeros(1)
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
         if len(rows) == 1:
@@ -92,13 +91,12 @@ class SmoothFTL(Learner):
         else:
             scores = rows @ self._fits[0].T
         law = np.empty(self.n_actions)
-        floor = self.smoothing / (self.n_actions * math.sqrt(self._rounds[0]))
+        floor = self.smoothing / (self.n_actions * math.sqrt(self._reservoir.seen.sum()))
         if not _law(scores, self.alpha, floor, available, law):
             raise FloatingPointError("the leaders' numbers are no longer finite")
         return law
 
     def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        self._rounds += 1.0
         block = min(action, len(self._fits) - 1)
         slot = self._reservoir.slot(block, self._rng)
         if slot >= 0:
@@ -122,7 +120,7 @@ class SmoothFTL(Learner):
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
         kept = {f"reservoir.{name}": array for name, array in self._reservoir.arrays().items()}
-        return {**kept, "fits": self._fits, "refit_at": self._refit_at, "rounds": self._rounds}
+        return {**kept, "fits": self._fits, "refit_at": self._refit_at}
 
 
 @kernel

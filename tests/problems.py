@@ -1,0 +1,19 @@
+"""Problems that several tests play."""
+
+import numpy as np
+
+import marginbandits as mb
+from marginbandits.types import Array
+
+
+def played(agent: mb.Learner, n: int, d: int = 4, *, noise: float = 0.1) -> Array:
+    """Losses of n rounds on a linear rule with a share of its labels drawn at random."""
+    rng = np.random.default_rng(0)
+    weights, losses = rng.standard_normal((agent.n_actions, d)), []
+    for _ in range(n):
+        x = rng.standard_normal(d)
+        label = rng.integers(agent.n_actions) if rng.random() < noise else (weights @ x).argmax()
+        decision = agent.act(x)
+        losses.append(float(decision.action != label))
+        agent.learn(x, decision, losses[-1])
+    return np.array(losses)

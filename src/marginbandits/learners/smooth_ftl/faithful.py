@@ -8,9 +8,6 @@
 p = 2, whatever the dimension. The guarantee is for contexts and losses drawn independently from one law; regret to
 (1/K) min_f E Σ <ℓ, ψ(f)> is of order (T/γ)^{p/(p+1)}, and (T/γ)^{2/3} for p < 2.
 
-Memory is for the longest epoch that a later one learns from, at most T/2 rounds. Epochs count the losses learnt, so
-late feedback lengthens an epoch and loses nothing; a round is weighted by the probability it was logged with.
-
 Foster & Krishnamurthy (2018), "Contextual bandits with surrogate losses", Algorithm 3.
 
 >>> agent = from_theory(n_features=2, n_actions=3, horizon=1000, margin=0.2, seed=0)
@@ -28,20 +25,20 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits import policies
-from marginbandits.learners.horizon import HorizonLearner
+from marginbandits.learners.epochs import EpochLearner
 from marginbandits.oracles.hinge_erm import HingeERM
 from marginbandits.projections import ball
 from marginbandits.scores import Identity
 from marginbandits.scores.features import Features
 from marginbandits.surrogates import Hinge, centred
-from marginbandits.theory import epoch_end, smooth_ftl_floor
+from marginbandits.theory import smooth_ftl_floor
 from marginbandits.types import Array, Mask, Oracle
 from marginbandits.validation import ActionCount, Choice, Instance, Integer, OneOf, Real, Seed, validated
 
 __all__ = ["FaithfulSmoothFTL", "from_theory"]
 
 
-class FaithfulSmoothFTL(HorizonLearner):
+class FaithfulSmoothFTL(EpochLearner):
     """Algorithm 3 for linear scores of norm `radius`; `p` is the entropy exponent, `version` chooses μ.
 
     `oracle` finds the leaders: by default `HingeERM` at the margin and radius given here; anything with its `fit` does,
@@ -75,15 +72,9 @@ class FaithfulSmoothFTL(HorizonLearner):
         self.mu = smooth_ftl_floor(n_actions, horizon, margin, p=p, version=version)
 
     def _begin(self, n_blocks: int, n_features: int) -> None:
+        self._begin_epochs(n_features)
         self._hinge = Hinge(self.margin)
         self._solver = self.oracle or HingeERM(self.margin, radius=self.radius)
-        start = 1
-        while epoch_end(epoch_end(start, 2.0), 2.0) <= self.horizon:
-            start = epoch_end(start, 2.0)
-        self._seen = np.zeros((start, n_features))  # this epoch's rows,
-        self._losses, self._weights = np.zeros(start), np.zeros(start)  # losses, 1/p,
-        self._blocks = np.zeros(start, np.int64)  # and actions
-        self._clock = np.array([0, 1], np.int64)  # rounds learnt, first round of this epoch
         self._leader = np.zeros((n_blocks, n_features))
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
@@ -94,32 +85,17 @@ class FaithfulSmoothFTL(HorizonLearner):
 
     def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
         x = ball(rows, 1.0)
-        learnt, start = self._clock.tolist()
-        at, end = learnt + 1 - start, epoch_end(start, 2.0)
-        self._clock[0] += 1
-        if end > self.horizon:
-            return  # no epoch follows to learn from this one
-        self._seen[at] = x[0] if len(x) == 1 else x[action] - x.mean(0)
-        self._blocks[at], self._losses[at] = min(action, len(self._leader) - 1), loss
-        self._weights[at] = 1.0 / max(probability, 1e-100)
-        if learnt + 2 == end:
-            self._clock[1] = end
-            n = at + 1
-            arrays = self._seen[:n], self._blocks[:n], self._losses[:n], self._weights[:n], self._leader
-            self._leader[...] = self._solver.fit(*arrays)
+        row = x[0] if len(x) == 1 else x[action] - x.mean(0)
+        self._keep(row, min(action, len(self._leader) - 1), loss, probability)
 
-    def _learnt(self) -> int:
-        return int(self._clock[0])
+    def _lead(
+        self, rows: Array, actions: npt.NDArray[np.int64], losses: Array, weights: Array
+    ) -> tuple[float, float | None, bool]:
+        self._leader[...] = self._solver.fit(rows, actions, losses, weights, self._leader)
+        return 0.0, None, True
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {
-            "seen": self._seen,
-            "blocks": self._blocks,
-            "losses": self._losses,
-            "weights": self._weights,
-            "clock": self._clock,
-            "leader": self._leader,
-        }
+        return {**super()._arrays(), "leader": self._leader}
 
 
 def from_theory(

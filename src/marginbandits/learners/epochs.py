@@ -1,0 +1,98 @@
+"""What follow-the-leader shares: epochs that double, each played by the leader of the one before.
+
+    epoch m    rounds 2^m … 2^{m+1} - 1; epoch 0 has no leader to play
+    leader     found at the end of epoch m - 1, from the rounds of that epoch only, and played throughout epoch m
+
+Epochs count the losses learnt, so late feedback lengthens an epoch and loses nothing; a round is weighted by the
+probability it was logged with. Memory is for the longest epoch that a later one learns from, at most T/2 rounds.
+
+Foster & Krishnamurthy (2018), "Contextual bandits with surrogate losses", Algorithm 3.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.learners.horizon import HorizonLearner
+from marginbandits.theory import epoch_end
+from marginbandits.types import Array
+
+__all__ = ["Epoch", "EpochLearner"]
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """One search for a leader: over which rounds, what it cost, and by how much at most the least is lower.
+
+    `gap` is None where the oracle gives no certificate. `solved` is False where it gave no leader in time; then the
+    leader before it went on.
+    """
+
+    first: int
+    rounds: int
+    value: float
+    gap: float | None
+    solved: bool
+
+
+class EpochLearner(HorizonLearner):
+    """A subclass keeps each round with `_keep`, and finds the leader of those kept in `_lead`."""
+
+    @abstractmethod
+    def _lead(
+        self, rows: Array, actions: npt.NDArray[np.int64], losses: Array, weights: Array
+    ) -> tuple[float, float | None, bool]:
+        """Find the next leader from one epoch's rounds; returns what `Epoch` records: value, gap, solved."""
+
+    def epochs(self) -> list[Epoch]:
+        """Every search for a leader so far."""
+        if self._map is None:
+            return []
+        found = []
+        start = 1
+        for value, gap, solved in self._record[: self._clock[2]].tolist():
+            end = epoch_end(start, 2.0)
+            found.append(Epoch(start, end - start, value, None if gap < 0.0 else gap, bool(solved)))
+            start = end
+        return found
+
+    def _begin_epochs(self, width: int) -> None:
+        """Room for rounds of so many numbers."""
+        start, count = 1, 0
+        while epoch_end(epoch_end(start, 2.0), 2.0) <= self.horizon:
+            start, count = epoch_end(start, 2.0), count + 1
+        self._seen = np.zeros((start, width))  # this epoch's rows,
+        self._losses, self._weights = np.zeros(start), np.zeros(start)  # losses, 1/p,
+        self._actions = np.zeros(start, np.int64)  # and actions
+        self._clock = np.array([0, 1, 0], np.int64)  # rounds learnt, first round of this epoch, leaders sought
+        self._record = np.zeros((count + 1, 3))  # of each search: value, gap or -1, solved
+
+    def _keep(self, row: Array, action: int, loss: float, probability: float) -> None:
+        learnt, start, epoch = self._clock.tolist()
+        at, end = learnt + 1 - start, epoch_end(start, 2.0)
+        self._clock[0] += 1
+        if end > self.horizon:
+            return  # no epoch follows to learn from this one
+        self._seen[at], self._actions[at], self._losses[at] = row, action, loss
+        self._weights[at] = 1.0 / max(probability, 1e-100)
+        if learnt + 2 == end:
+            n = at + 1
+            value, gap, solved = self._lead(self._seen[:n], self._actions[:n], self._losses[:n], self._weights[:n])
+            self._record[epoch] = value, -1.0 if gap is None else gap, solved
+            self._clock[1:] = end, epoch + 1
+
+    def _learnt(self) -> int:
+        return int(self._clock[0])
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {
+            "seen": self._seen,
+            "actions": self._actions,
+            "losses": self._losses,
+            "weights": self._weights,
+            "clock": self._clock,
+            "record": self._record,
+        }

@@ -69,7 +69,8 @@ def test_learners_keep_the_contract(learner: type[mb.Learner], check: str) -> No
 @pytest.mark.parametrize("learner", [c for c in LEARNERS if c is not mb.Uniform])
 def test_learners_keep_the_contract_on_other_features(learner: type[mb.Learner], features: Any) -> None:
     for name, check in LEARNER_CHECKS.items():
-        if name != "better_than_uniform":  # without a bias or scaling there may be nothing to learn from its stream
+        # Without a bias or scaling there may be nothing to learn from the stream of the first.
+        if name != "better_than_uniform" and name not in learner.exempt:
             check(lambda **more: learner(**{"n_actions": 3, "seed": 0, "features": features, **more}))
 
 

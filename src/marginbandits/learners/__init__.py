@@ -5,12 +5,14 @@ from marginbandits.learners.baselines import (
     SOBA,
     Bag,
     Banditron,
+    Binning,
     Cover,
     EpochGreedy,
     EpsilonGreedy,
     LinTS,
     LinUCB,
     LogisticTS,
+    NearestNeighbours,
     Newtron,
     RegCB,
     SquareCB,
@@ -19,23 +21,28 @@ from marginbandits.learners.baselines import (
 )
 from marginbandits.learners.exponential_weights import ExponentialWeights
 from marginbandits.learners.hinge_lmc import FaithfulHingeLMC, HingeLMC
+from marginbandits.learners.lipschitz_ftl import FaithfulLipschitzFTL, LipschitzFTL
 from marginbandits.learners.smooth_ftl import FaithfulSmoothFTL, SmoothFTL
 
 __all__ = [
     "SOBA",
     "Bag",
     "Banditron",
+    "Binning",
     "Cover",
     "EpochGreedy",
     "EpsilonGreedy",
     "ExponentialWeights",
     "FaithfulHingeLMC",
+    "FaithfulLipschitzFTL",
     "FaithfulSmoothFTL",
     "HingeLMC",
     "Learner",
     "LinTS",
     "LinUCB",
+    "LipschitzFTL",
     "LogisticTS",
+    "NearestNeighbours",
     "Newtron",
     "RegCB",
     "SmoothFTL",

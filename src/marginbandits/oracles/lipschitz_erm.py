@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from marginbandits.projections import simplex
 from marginbandits.saving import Part
 from marginbandits.types import Array
-from marginbandits.validation import Real, validated
+from marginbandits.validation import Integer, Real, validated
 
 __all__ = ["LipschitzERM", "LipschitzFit", "UnsolvedError"]
 
@@ -53,11 +53,19 @@ class LipschitzFit:
 
 
 class LipschitzERM(Part):
-    """The oracle; `time_limit` seconds are all it takes before it raises `UnsolvedError`."""
+    """The oracle; after `time_limit` seconds, or `max_iterations` of the simplex method, it raises `UnsolvedError`.
+
+    Iterations are counted alike on every machine; seconds are not.
+    """
 
     @validated
-    def __init__(self, *, time_limit: Annotated[float, Real(above=0)] = 60.0) -> None:
-        self.time_limit = time_limit
+    def __init__(
+        self,
+        *,
+        time_limit: Annotated[float, Real(above=0)] = 60.0,
+        max_iterations: Annotated[int, Integer(1)] = 10_000_000,
+    ) -> None:
+        self.time_limit, self.max_iterations = time_limit, max_iterations
 
     def minimise(self, costs: npt.ArrayLike, pairs: npt.ArrayLike, distances: npt.ArrayLike) -> LipschitzFit:
         """The policy of least cost that keeps each pair of rows of `costs` within its distance."""
@@ -71,7 +79,8 @@ class LipschitzERM(Part):
         deadline = time.monotonic() + self.time_limit
         used = _nearest_few(rows, rho, len(c))
         while True:
-            g = _solve(c, rows[used], rho[used], deadline - time.monotonic())
+            left = {"time_limit": max(deadline - time.monotonic(), 1e-6), "maxiter": self.max_iterations}
+            g = _solve(c, rows[used], rho[used], left)
             broken = np.abs(g[rows[:, 0]] - g[rows[:, 1]]).sum(1) > rho + TOLERANCE
             if not (broken & ~used).any():
                 return LipschitzFit(g, float((c * g).sum()), int(used.sum()))
@@ -89,11 +98,11 @@ def _nearest_few(pairs: Indices, distances: Array, n: int) -> npt.NDArray[np.boo
     return used
 
 
-def _solve(costs: Array, pairs: Indices, distances: Array, seconds: float) -> Array:
+def _solve(costs: Array, pairs: Indices, distances: Array, options: dict[str, float]) -> Array:
     n, K = costs.shape
     build = _two_actions if K == 2 else _many_actions
     program = build(costs / (float(np.abs(costs).max()) or 1.0), pairs, 0.5 * distances)
-    found = scipy.optimize.linprog(**program, method="highs-ds", options={"time_limit": max(seconds, 1e-6)})
+    found = scipy.optimize.linprog(**program, method="highs-ds", options=options)
     if found.status != 0:
         raise UnsolvedError(f"the program over {n} centres and {len(pairs)} pairs was not solved: {found.message}")
     if K == 2:

@@ -11,16 +11,20 @@ from marginbandits.scores.features import (
 )
 from marginbandits.scores.finite import Finite
 from marginbandits.scores.linear import Linear, SharedLinear
+from marginbandits.scores.lipschitz import Cube, MetricSpace, covering_dimension
 
 __all__ = [
     "Bias",
     "Chain",
     "Concatenate",
+    "Cube",
     "FeatureMap",
     "Finite",
     "Fourier",
     "Identity",
     "Linear",
+    "MetricSpace",
     "SharedLinear",
     "Standardise",
+    "covering_dimension",
 ]

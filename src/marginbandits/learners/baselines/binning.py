@@ -20,43 +20,54 @@ Rigollet & Zeevi (2010), "Nonparametric bandits with covariates".
 """
 
 import math
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from marginbandits import policies
-from marginbandits.learners.base import Learner
-from marginbandits.scores.features import Features
+from marginbandits.learners.metric import MetricContexts, default_features
+from marginbandits.scores.features import FeatureMap
 from marginbandits.scores.growing import GrowingNet
 from marginbandits.scores.lipschitz import MetricSpace, Space
 from marginbandits.types import Array, Mask
-from marginbandits.validation import ActionCount, Instance, Integer, Real, Seed, validated
+from marginbandits.validation import ActionCount, Choice, Instance, Integer, OneOf, Real, Seed, validated
 
 __all__ = ["Binning"]
 
 
-class Binning(Learner):
-    """Upper confidence in each cell of radius `radius` alone. O(cells) a round."""
+class Binning(MetricContexts):
+    """Upper confidence in each cell of radius `radius` alone. O(cells) a round.
+
+    A space that is given sees contexts as they are; without one they are standardised, and the metric is Euclidean.
+    """
+
+    exempt: ClassVar[Mapping[str, str]] = {
+        "better_than_uniform": "cells that know nothing of each other need more rounds than the check has"
+    }
 
     @validated
     def __init__(
         self,
         n_actions: ActionCount,
         *,
-        space: Annotated[Space, Instance(Space)] = MetricSpace(),  # noqa: B008  # a recipe, never changed
-        radius: Annotated[float, Real(above=0)] = 0.5,
+        space: Annotated[Space | None, OneOf(Instance(Space), Instance(type(None)))] = None,
+        radius: Annotated[float, Real(above=0)] = 1.0,
         alpha: Annotated[float, Real(0)] = 0.3,
         most: Annotated[int, Integer(1)] = 1000,
-        features: Features = "raw",
+        features: Annotated[
+            str | FeatureMap | None, OneOf(Choice("raw", "fourier"), Instance(FeatureMap, type(None)))
+        ] = None,
         seed: Seed = None,
     ) -> None:
-        super().__init__(n_actions, features=features, seed=seed)
+        super().__init__(n_actions, features=default_features(features, space), seed=seed)
         self.space, self.radius, self.alpha, self.most = space, radius, alpha, most
+        self._space = MetricSpace() if space is None else space
 
     def _begin(self, n_blocks: int, n_features: int) -> None:
-        width = n_features if n_blocks > 1 else n_features * self.n_actions
-        self._net = GrowingNet(self.space, self.radius, self.most, width)
+        width = self._point_width(n_blocks, n_features)
+        self._net = GrowingNet(self._space, width, self.most, self._space.cover(np.empty((0, width)), self.radius))
         self._counts = np.zeros((len(self._net.centres), self.n_actions))
         self._losses = np.zeros((len(self._net.centres), self.n_actions))
 
@@ -69,7 +80,7 @@ class Binning(Learner):
         return policies.greedy(np.where(n > 0, width - self._losses[cell] / np.maximum(n, 1.0), np.inf), available)
 
     def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        cell = self._net.learn(rows.ravel())
+        cell = self._net.learn(rows.ravel(), self.radius)
         self._counts[cell, action] += 1.0
         self._losses[cell, action] += loss
 

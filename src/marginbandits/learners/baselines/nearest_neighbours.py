@@ -37,7 +37,7 @@ class NearestNeighbours(Learner):
         self,
         n_actions: ActionCount,
         *,
-        k: Annotated[int, Integer(1)] = 5,
+        k: Annotated[int, Integer(1)] = 3,
         epsilon: Annotated[float, Real(0, 1)] = 0.02,
         memory: Annotated[int, Integer(1)] = 10_000,
         features: Features = "raw",

@@ -1,5 +1,6 @@
 """Follow-the-leader over Lipschitz policies, as the paper has it and as practice wants it."""
 
 from marginbandits.learners.lipschitz_ftl.faithful import FaithfulLipschitzFTL
+from marginbandits.learners.lipschitz_ftl.practical import LipschitzFTL
 
-__all__ = ["FaithfulLipschitzFTL"]
+__all__ = ["FaithfulLipschitzFTL", "LipschitzFTL"]

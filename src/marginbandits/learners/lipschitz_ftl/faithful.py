@@ -42,6 +42,7 @@ import numpy.typing as npt
 
 from marginbandits import policies
 from marginbandits.learners.epochs import EpochLearner
+from marginbandits.learners.metric import MetricContexts
 from marginbandits.oracles.lipschitz_erm import LipschitzERM, UnsolvedError
 from marginbandits.scores import Identity
 from marginbandits.scores.features import Features
@@ -54,14 +55,15 @@ from marginbandits.validation import ActionCount, Choice, Instance, Integer, One
 __all__ = ["FaithfulLipschitzFTL", "from_theory"]
 
 
-class FaithfulLipschitzFTL(EpochLearner):
+class FaithfulLipschitzFTL(MetricContexts, EpochLearner):
     """Follow-the-leader over 1-Lipschitz policies on `space`; `p` is its covering dimension, where it has none itself.
 
     `actions` are the K points that the actions stand for, one row each, if they stand for any.
     """
 
     exempt: ClassVar[Mapping[str, str]] = {
-        "better_than_uniform": "in the check's units no two contexts are near, so a 1-Lipschitz policy can be any"
+        "better_than_uniform": "in the check's units no two contexts are near, so a 1-Lipschitz policy can be any",
+        "relabelling_permutes_the_law": "a linear program may have many solutions; which one is found depends on names",
     }
     long_contexts = "keep"
 
@@ -83,7 +85,7 @@ class FaithfulLipschitzFTL(EpochLearner):
         super().__init__(n_actions, features=features, seed=seed)
         self.space, self.horizon, self.p, self.version = space, horizon, p, version
         self.prediction, self.actions, self.oracle = prediction, actions, oracle
-        self.n_features = None
+        self.n_features, self._space = None, space
         dimension = space.dimension if p is None else p
         if dimension is None:
             raise ValueError("p must be given for a space without a dimension; covering_dimension estimates it")
@@ -91,14 +93,8 @@ class FaithfulLipschitzFTL(EpochLearner):
             raise ValueError(f"actions must be n_actions={n_actions} rows of finite numbers, got shape {actions.shape}")
         self.mu = lipschitz_ftl_floor(n_actions, horizon, p=dimension, size=space.size, version=version)
 
-    def _rows(self, context: npt.ArrayLike) -> Array:
-        rows = super()._rows(context)
-        if isinstance(self.features, Identity):
-            self.space.refuse(rows.reshape(1, -1))
-        return rows
-
     def _begin(self, n_blocks: int, n_features: int) -> None:
-        width = n_features if n_blocks > 1 else n_features * self.n_actions
+        width = self._point_width(n_blocks, n_features)
         self._begin_epochs(width)
         self._centres = np.zeros((self.space.most(self.mu, len(self._seen)), width))
         self._policy = np.full((len(self._centres), self.n_actions), 1.0 / self.n_actions)
@@ -141,8 +137,8 @@ class FaithfulLipschitzFTL(EpochLearner):
             warnings.warn(f"the last leader goes on: {error}", stacklevel=5)
             return 0.0, None, False
         n = len(net.centres)
-        self._net, self._size[0] = net, n
-        self._centres[:n], self._policy[:n] = net.centres, fit.policy
+        self._net = None  # made again from the centres kept
+        self._centres[:n], self._policy[:n], self._size[0] = net.centres, fit.policy, n
         return fit.value, 0.0, True
 
     def _act(self, rows: Array, mask: Mask) -> Decision:

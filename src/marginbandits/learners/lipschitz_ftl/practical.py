@@ -1,0 +1,152 @@
+"""Lipschitz follow-the-leader in its practical form: no horizon, all data so far, a leader that is hopeful.
+
+    net       a context further than r t^{-1/5} from every centre becomes one, up to `most`; each round counts for its
+              nearest centre
+    estimate  of the loss of action a at centre c: n and ℓ are the rounds of a and their losses at all centres, weighted
+              by exp(-ρ²/2h_t²), h_t = h t^{-1/10}; ℓ̄ is the action's mean loss
+
+                  ℓ̂(c, a) = (ℓ + κℓ̄)/(n + κ) - α/√(n + κ)
+
+    leader    argmin Σ n_c <ℓ̂(c, ·), g_c> over 1-Lipschitz g on the centres (`oracles.lipschitz_erm`), found anew when
+              the rounds have grown by the factor `growth`
+    play      p = (1 - Kμ) g(nearest centre) + μ,    μ = smoothing/(K√t)
+
+Distances are those of `space`: over a distance of 2 a policy may change entirely. By default contexts are standardised
+and the metric is Euclidean, times 6. Rounds count alike, whatever their probability.
+
+What the paper proves is for `from_theory`; here the estimates, the hope and the growing net are without proof.
+
+Foster & Krishnamurthy (2018), "Contextual bandits with surrogate losses", appendix on Lipschitz contextual bandits.
+
+>>> agent = LipschitzFTL(n_actions=2, seed=0)
+>>> for x in [-1.0, 1.0] * 100:
+...     decision = agent.act([x])
+...     agent.learn([x], decision, loss=float(decision.action != (x > 0)))
+>>> bool(agent.act([1.0]).distribution[1] > 0.9)
+True
+>>> agent.leader()
+Leader(rounds=177, centres=5, searches=23, unsolved=0)
+"""
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits import policies
+from marginbandits.learners.lipschitz_ftl import faithful
+from marginbandits.learners.metric import MetricContexts, default_features
+from marginbandits.oracles.lipschitz_erm import LipschitzERM, UnsolvedError
+from marginbandits.scores.features import FeatureMap
+from marginbandits.scores.growing import GrowingNet
+from marginbandits.scores.lipschitz import MetricSpace, Space
+from marginbandits.theory import epoch_end
+from marginbandits.types import Array, Mask
+from marginbandits.validation import ActionCount, Choice, Instance, Integer, OneOf, Real, Seed, validated
+
+__all__ = ["Leader", "LipschitzFTL"]
+
+PRIOR = 0.1
+"""κ: rounds that an action's mean loss is worth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """The leader in play: after how many rounds it was found, on how many centres; and how many searches failed."""
+
+    rounds: int
+    centres: int
+    searches: int
+    unsolved: int
+
+
+class LipschitzFTL(MetricContexts):
+    """A hopeful 1-Lipschitz policy on a growing net, found anew whenever the rounds have grown by `growth`.
+
+    `radius` and `width` are r and h, in units of the space's metric; `alpha` is how many deviations are hoped for;
+    `smoothing` scales the floor. O(most·d) a round, and a linear program over at most `most` centres at each search;
+    one that is not solved leaves the last leader in play, with a warning. 8·most·(d + 3K) bytes.
+    """
+
+    from_theory = staticmethod(faithful.from_theory)
+
+    @validated
+    def __init__(
+        self,
+        n_actions: ActionCount,
+        *,
+        space: Annotated[Space | None, OneOf(Instance(Space), Instance(type(None)))] = None,
+        radius: Annotated[float, Real(above=0)] = 1.0,
+        width: Annotated[float, Real(above=0)] = 3.6,
+        alpha: Annotated[float, Real(0)] = 0.1,
+        smoothing: Annotated[float, Real(0)] = 0.02,
+        growth: Annotated[float, Real(above=1)] = 1.2,
+        most: Annotated[int, Integer(1)] = 400,
+        oracle: Annotated[LipschitzERM, Instance(LipschitzERM)] = LipschitzERM(max_iterations=50_000),  # noqa: B008
+        features: Annotated[
+            str | FeatureMap | None, OneOf(Choice("raw", "fourier"), Instance(FeatureMap, type(None)))
+        ] = None,
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(n_actions, features=default_features(features, space), seed=seed)
+        self.space, self.radius, self.width, self.alpha = space, radius, width, alpha
+        self.smoothing, self.growth, self.most, self.oracle = smoothing, growth, most, oracle
+        self._space = MetricSpace(lipschitz=6.0) if space is None else space
+
+    def leader(self) -> Leader:
+        """Which leader is in play."""
+        if self._map is None:
+            return Leader(0, 0, 0, 0)
+        _, _, rounds, centres, searches, unsolved = self._clock.tolist()
+        return Leader(rounds, centres, searches, unsolved)
+
+    def _begin(self, n_blocks: int, n_features: int) -> None:
+        self._net = GrowingNet(self._space, self._point_width(n_blocks, n_features), self.most)
+        self._counts = np.zeros((self.most, self.n_actions))
+        self._losses = np.zeros((self.most, self.n_actions))
+        self._policy = np.full((self.most, self.n_actions), 1.0 / self.n_actions)
+        self._clock = np.array([0, 1, 0, 0, 0, 0], np.int64)  # rounds, when to search next, and what `Leader` says
+
+    def _distribution(self, rows: Array, available: Mask) -> Array:
+        at, _ = self._net.nearest(rows.ravel(), int(self._clock[3]))
+        law = policies.proportional(self._policy[max(at, 0)], available)
+        floor = self.smoothing / (self.n_actions * math.sqrt(self._clock[0]))
+        return policies.explore(law, min(floor, 1.0 / available.sum()), available)
+
+    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
+        self._clock[0] += 1
+        t = int(self._clock[0])
+        at = self._net.learn(rows.ravel(), self.radius * t**-0.2)
+        self._counts[at, action] += 1.0
+        self._losses[at, action] += loss
+        if t >= self._clock[1]:
+            self._clock[1] = epoch_end(t, self.growth)
+            self._lead(t)
+
+    def _lead(self, t: int) -> None:
+        centres = self._net.held()
+        n = len(centres)
+        counts, losses = self._counts[:n], self._losses[:n]
+        near = np.array([self._space.distances(one, centres) for one in centres])
+        kernel = np.exp(-0.5 * (near / (self.width * t**-0.1)) ** 2)
+        means = (losses.sum(0) + 0.5) / (counts.sum(0) + 1.0)
+        weight = kernel @ counts + PRIOR
+        estimate = (kernel @ losses + PRIOR * means) / weight - self.alpha / np.sqrt(weight)
+        first, second = np.nonzero(np.triu(near < 2.0, 1))
+        self._clock[4] += 1
+        try:
+            pairs = np.stack([first, second], 1)
+            fit = self.oracle.minimise(counts.sum(1, keepdims=True) * estimate, pairs, near[first, second])
+        except UnsolvedError as error:
+            self._clock[5] += 1
+            warnings.warn(f"the last leader goes on: {error}", stacklevel=5)
+            return
+        self._policy[:n] = fit.policy
+        self._clock[2:4] = t, n
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        learnt = {"counts": self._counts, "losses": self._losses, "policy": self._policy, "clock": self._clock}
+        return {**self._net.arrays(), **learnt}

@@ -1,0 +1,37 @@
+"""What learners on a metric space share: a context is one point of it, and others are refused.
+
+A K x d context is the point of its K·d numbers. Only contexts that are scored as they are (`Identity`) can be told from
+points outside; features of them are the space's by definition.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.learners.base import Learner
+from marginbandits.scores.features import FeatureMap, Identity
+from marginbandits.scores.lipschitz import Space
+from marginbandits.types import Array
+
+__all__ = ["MetricContexts", "default_features"]
+
+
+def default_features(features: str | FeatureMap | None, space: Space | None) -> str | FeatureMap:
+    """What is not chosen: contexts as they are in a space that was given, standardised otherwise."""
+    if features is not None:
+        return features
+    return "raw" if space is None else Identity()
+
+
+class MetricContexts(Learner):
+    """A subclass sets `_space`."""
+
+    _space: Space
+
+    def _rows(self, context: npt.ArrayLike) -> Array:
+        rows = super()._rows(context)
+        if isinstance(self.features, Identity):
+            self._space.refuse(np.reshape(rows, (1, -1)))
+        return rows
+
+    def _point_width(self, n_blocks: int, n_features: int) -> int:
+        return n_features if n_blocks > 1 else n_features * self.n_actions

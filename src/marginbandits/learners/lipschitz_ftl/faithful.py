@@ -46,7 +46,7 @@ from marginbandits.learners.metric import MetricContexts
 from marginbandits.oracles.lipschitz_erm import LipschitzERM, UnsolvedError
 from marginbandits.scores import Identity
 from marginbandits.scores.features import Features
-from marginbandits.scores.lipschitz import Cube, MetricSpace, Space, extension
+from marginbandits.scores.lipschitz import Cube, MetricSpace, NotAMetricError, Space, extension
 from marginbandits.scores.nets import Net
 from marginbandits.theory import lipschitz_actions_radius, lipschitz_ftl_floor
 from marginbandits.types import Array, Decision, Mask, PlacedDecision
@@ -125,15 +125,15 @@ class FaithfulLipschitzFTL(MetricContexts, EpochLearner):
     def _lead(
         self, rows: Array, actions: npt.NDArray[np.int64], losses: Array, weights: Array
     ) -> tuple[float, float | None, bool]:
-        doubts = self.space.doubts(rows)
-        if doubts:
-            warnings.warn(f"the metric is none: {doubts}", stacklevel=5)
-        net = self.space.net(self.space.cover(rows, self.mu), self.mu)
-        costs = np.zeros((len(net.centres), self.n_actions))
-        np.add.at(costs, (net.nearest(rows), actions), weights * losses)
         try:
+            doubts = self.space.doubts(rows)
+            if doubts:
+                warnings.warn(f"the metric is none: {doubts}", stacklevel=5)
+            net = self.space.net(self.space.cover(rows, self.mu), self.mu)
+            costs = np.zeros((len(net.centres), self.n_actions))
+            np.add.at(costs, (net.nearest(rows), actions), weights * losses)
             fit = self.oracle.minimise(costs, *net.pairs())
-        except UnsolvedError as error:
+        except (UnsolvedError, NotAMetricError) as error:
             warnings.warn(f"the last leader goes on: {error}", stacklevel=5)
             return 0.0, None, False
         n = len(net.centres)

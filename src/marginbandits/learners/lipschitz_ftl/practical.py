@@ -1,7 +1,7 @@
 """Lipschitz follow-the-leader in its practical form: no horizon, all data so far, a leader that is hopeful.
 
     net       a context further than r t^{-1/5} from every centre becomes one, up to `most`; each round counts for its
-              nearest centre
+              nearest centre. r and h are in units of the median distance of two centres
     estimate  of the loss of action a at centre c: n and ℓ are the rounds of a and their losses at all centres, weighted
               by exp(-ρ²/2h_t²), h_t = h t^{-1/10}; ℓ̄ is the action's mean loss
 
@@ -11,8 +11,8 @@
               the rounds have grown by the factor `growth`
     play      p = (1 - Kμ) g(nearest centre) + μ,    μ = smoothing/(K√t)
 
-Distances are those of `space`: over a distance of 2 a policy may change entirely. By default contexts are standardised
-and the metric is Euclidean, times 6. Rounds count alike, whatever their probability.
+Distances ρ are those of `space`: over a distance of 2 a policy may change entirely. By default contexts are
+standardised and the metric is Euclidean, times 6. Rounds count alike, whatever their probability.
 
 What the paper proves is for `from_theory`; here the estimates, the hope and the growing net are without proof.
 
@@ -42,7 +42,7 @@ from marginbandits.learners.metric import MetricContexts, default_features
 from marginbandits.oracles.lipschitz_erm import LipschitzERM, UnsolvedError
 from marginbandits.scores.features import FeatureMap
 from marginbandits.scores.growing import GrowingNet
-from marginbandits.scores.lipschitz import MetricSpace, Space
+from marginbandits.scores.lipschitz import MetricSpace, NotAMetricError, Space
 from marginbandits.theory import epoch_end
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Choice, Instance, Integer, OneOf, Real, Seed, validated
@@ -66,7 +66,7 @@ class Leader:
 class LipschitzFTL(MetricContexts):
     """A hopeful 1-Lipschitz policy on a growing net, found anew whenever the rounds have grown by `growth`.
 
-    `radius` and `width` are r and h, in units of the space's metric; `alpha` is how many deviations are hoped for;
+    `radius` and `width` are r and h; `alpha` is how many deviations are hoped for;
     `smoothing` scales the floor. O(most·d) a round, and a linear program over at most `most` centres at each search;
     one that is not solved leaves the last leader in play, with a warning. 8·most·(d + 3K) bytes.
     """
@@ -79,8 +79,8 @@ class LipschitzFTL(MetricContexts):
         n_actions: ActionCount,
         *,
         space: Annotated[Space | None, OneOf(Instance(Space), Instance(type(None)))] = None,
-        radius: Annotated[float, Real(above=0)] = 1.0,
-        width: Annotated[float, Real(above=0)] = 3.6,
+        radius: Annotated[float, Real(above=0)] = 0.12,
+        width: Annotated[float, Real(above=0)] = 0.4,
         alpha: Annotated[float, Real(0)] = 0.1,
         smoothing: Annotated[float, Real(0)] = 0.02,
         growth: Annotated[float, Real(above=1)] = 1.2,
@@ -108,6 +108,7 @@ class LipschitzFTL(MetricContexts):
         self._counts = np.zeros((self.most, self.n_actions))
         self._losses = np.zeros((self.most, self.n_actions))
         self._policy = np.full((self.most, self.n_actions), 1.0 / self.n_actions)
+        self._typical = np.zeros(1)  # median distance of two centres
         self._clock = np.array([0, 1, 0, 0, 0, 0], np.int64)  # rounds, when to search next, and what `Leader` says
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
@@ -117,9 +118,9 @@ class LipschitzFTL(MetricContexts):
         return policies.explore(law, min(floor, 1.0 / available.sum()), available)
 
     def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        self._clock[0] += 1
-        t = int(self._clock[0])
-        at = self._net.learn(rows.ravel(), self.radius * t**-0.2)
+        t = int(self._clock[0]) + 1
+        at = self._net.learn(rows.ravel(), self.radius * t**-0.2 * self._typical[0])
+        self._clock[0] = t
         self._counts[at, action] += 1.0
         self._losses[at, action] += loss
         if t >= self._clock[1]:
@@ -127,26 +128,36 @@ class LipschitzFTL(MetricContexts):
             self._lead(t)
 
     def _lead(self, t: int) -> None:
-        centres = self._net.held()
-        n = len(centres)
-        counts, losses = self._counts[:n], self._losses[:n]
-        near = np.array([self._space.distances(one, centres) for one in centres])
-        kernel = np.exp(-0.5 * (near / (self.width * t**-0.1)) ** 2)
-        means = (losses.sum(0) + 0.5) / (counts.sum(0) + 1.0)
-        weight = kernel @ counts + PRIOR
-        estimate = (kernel @ losses + PRIOR * means) / weight - self.alpha / np.sqrt(weight)
-        first, second = np.nonzero(np.triu(near < 2.0, 1))
+        n = len(self._net.held())
         self._clock[4] += 1
         try:
-            pairs = np.stack([first, second], 1)
-            fit = self.oracle.minimise(counts.sum(1, keepdims=True) * estimate, pairs, near[first, second])
-        except UnsolvedError as error:
+            near = self._near()
+            first, second = np.nonzero(np.triu(near < 2.0, 1))
+            costs = self._counts[:n].sum(1, keepdims=True) * self._estimate(near, t)
+            fit = self.oracle.minimise(costs, np.stack([first, second], 1), near[first, second])
+        except (UnsolvedError, NotAMetricError) as error:
             self._clock[5] += 1
             warnings.warn(f"the last leader goes on: {error}", stacklevel=5)
             return
         self._policy[:n] = fit.policy
         self._clock[2:4] = t, n
 
+    def _near(self) -> Array:
+        """Distances between all centres."""
+        centres = self._net.held()
+        near = np.array([self._space.distances(one, centres) for one in centres])
+        if len(near) > 1:
+            self._typical[0] = np.median(near[np.triu_indices(len(near), 1)])
+        return near
+
+    def _estimate(self, near: Array, t: int) -> Array:
+        """Hopeful losses of all actions at all centres."""
+        counts, losses = self._counts[: len(near)], self._losses[: len(near)]
+        kernel = np.exp(-0.5 * (near / max(self.width * t**-0.1 * self._typical[0], 1e-100)) ** 2)
+        means = (losses.sum(0) + 0.5) / (counts.sum(0) + 1.0)
+        weight = kernel @ counts + PRIOR
+        return np.asarray((kernel @ losses + PRIOR * means) / weight - self.alpha / np.sqrt(weight))
+
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        learnt = {"counts": self._counts, "losses": self._losses, "policy": self._policy, "clock": self._clock}
-        return {**self._net.arrays(), **learnt}
+        learnt = {"counts": self._counts, "losses": self._losses, "policy": self._policy}
+        return {**self._net.arrays(), **learnt, "typical": self._typical, "clock": self._clock}

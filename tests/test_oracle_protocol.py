@@ -191,6 +191,7 @@ def test_an_oracle_that_fails_costs_one_leader_and_no_more() -> None:
             assert before[0] > before[2]  # the leader of epoch 0 goes on
     assert failures == 1
     assert [epoch.solved for epoch in agent.epochs()] == [True, False, True, True]
+    assert agent.epochs()[1].gap is None
 
 
 def test_scores_of_one_context_sum_to_zero_whatever_the_leader() -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "Mask",
     "Oracle",
     "ParametricScores",
+    "PlacedDecision",
     "Round",
     "Scores",
     "Surrogate",
@@ -43,6 +44,13 @@ class Decision:
     action: int
     probability: float
     distribution: Array | None = None
+
+
+@dataclass(slots=True, eq=False)
+class PlacedDecision(Decision):
+    """A decision among finitely many points of a box: `action` is the number of one of them, `point` where it is."""
+
+    point: Array | None = None
 
 
 @dataclass(slots=True, eq=False)

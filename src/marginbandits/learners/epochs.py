@@ -80,7 +80,8 @@ class EpochLearner(HorizonLearner):
         self._weights[at] = 1.0 / max(probability, 1e-100)
         if learnt + 2 == end:
             n = at + 1
-            self._clock[1:] = end, epoch + 1  # first, so that an oracle that fails costs one leader and no more
+            self._clock[1:] = end, epoch + 1
+            self._record[epoch] = 0.0, -1.0, False  # which stands if the search is interrupted
             value, gap, solved = self._lead(self._seen[:n], self._actions[:n], self._losses[:n], self._weights[:n])
             self._record[epoch] = value, -1.0 if gap is None else gap, solved
 

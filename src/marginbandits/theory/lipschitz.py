@@ -19,12 +19,13 @@ from typing import Annotated
 
 from marginbandits.theory.record import Bound
 from marginbandits.theory.setting import Game
+from marginbandits.theory.tuning import lipschitz_actions_radius, lipschitz_ftl_floor
 from marginbandits.validation import Integer, Real, validated
 
 __all__ = ["bistro", "lipschitz_actions", "lipschitz_ftl", "lipschitz_references"]
 
 Dimension = Annotated[float, Real(above=0)]
-LIPSCHITZ_FTL = "the paper's Lipschitz FTL, stochastic setting"
+LIPSCHITZ_FTL = "LipschitzFTL.from_theory, stochastic setting"
 
 
 @validated
@@ -36,7 +37,7 @@ def lipschitz_ftl(p: Dimension, game: Game) -> Bound:
         "Lipschitz follow-the-leader, rate",
         {"rate": (K * T) ** power},
         T,
-        {"mu": min((K * T) ** (power - 1.0), 1.0 / K), "exponent": power},
+        {"mu": lipschitz_ftl_floor(K, T, p=p), "exponent": power},
         benchmark="inf over 1-Lipschitz policies",
         reference="Theorem of appendix lipschitz",
         erratum="E17" if p >= 2.0 else "E17: p < 2 needs another μ",
@@ -48,7 +49,7 @@ def lipschitz_ftl(p: Dimension, game: Game) -> Bound:
 @validated
 def lipschitz_actions(p: Annotated[float, Real(2)], q: Dimension, horizon: Annotated[int, Integer(1)]) -> Bound:
     """A continuum of actions of dimension q: a net of them, then follow-the-leader; needs p >= 2."""
-    fineness = horizon ** (-1.0 / (p + 1.0 + p * q))
+    fineness = lipschitz_actions_radius(horizon, p=p, q=q)
     K = fineness**-q
     power = (p + p * q) / (p + p * q + 1.0)
     return Bound(

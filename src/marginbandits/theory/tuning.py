@@ -19,7 +19,8 @@ A finite class (`finite_rate`): η = √(2 ln N/(V₁T)), or η_t = √(ln N/(V�
 
 With exact draws and exact weights (`exponential_weights_rate`) only η remains: √(2 d ln(2RLTK/γ)/(V₁T)), and μ = 0.
 
-And SmoothFTL's: its epochs (`epoch_end`) and its floor μ (`smooth_ftl_floor`), for a class of metric entropy ε^-p.
+And SmoothFTL's: its epochs (`epoch_end`) and its floor μ (`smooth_ftl_floor`), for a class of metric entropy ε^-p; for
+Lipschitz policies `lipschitz_ftl_floor`, and `lipschitz_actions_radius` where actions are a continuum.
 
 >>> setting = Setting(dimension=10, n_actions=3, horizon=1000, margin=0.5)
 >>> printed = hinge_lmc_tuning(setting, version="printed")
@@ -37,10 +38,13 @@ from marginbandits.validation import ActionCount, Choice, Instance, Integer, One
 __all__ = [
     "SURROGATES",
     "HingeLMCTuning",
+    "binning_radius",
     "epoch_end",
     "exponential_weights_rate",
     "finite_rate",
     "hinge_lmc_tuning",
+    "lipschitz_actions_radius",
+    "lipschitz_ftl_floor",
     "paper_mu",
     "second_moment",
     "smooth_ftl_floor",
@@ -146,6 +150,50 @@ def smooth_ftl_floor(
         q = max(p, 2.0)
         log_scale = -(q * math.log(margin) + math.log(horizon)) / (q + 1.0)
     return math.exp(min(0.0, log_scale)) / n_actions
+
+
+@validated
+def lipschitz_ftl_floor(
+    n_actions: ActionCount,
+    horizon: Annotated[int, Integer(1)],
+    *,
+    p: Annotated[float, Real(above=0)],
+    size: Annotated[float, Real(1)] = 1.0,
+    version: Annotated[str, Choice("proof", "printed")] = "proof",
+) -> float:
+    """Lipschitz follow-the-leader's μ and the radius β of its net: (C/(KT))^{1/(p+1)}, at most 1/K.
+
+    The space has nets of C β^-p centres; C is its `size`, 1 in the paper. The proof needs p >= 2; below, it gives
+    (KT)^{2/3} with μ = (KT)^{-1/3}, the choice for p = 2.
+
+    >>> round(lipschitz_ftl_floor(4, 2000, p=2.0), 6), round(lipschitz_ftl_floor(4, 2000, p=1.0), 6)
+    (0.05, 0.05)
+    """
+    q = p if version == "printed" else max(p, 2.0)
+    return min(math.pow(size / (n_actions * horizon), 1.0 / (q + 1.0)), 1.0 / n_actions)
+
+
+@validated
+def binning_radius(horizon: Annotated[int, Integer(1)], *, p: Annotated[float, Real(above=0)]) -> float:
+    """Radius T^{-1/(p+2)} of independent cells, which makes their regret T^{(p+1)/(p+2)}.
+
+    >>> round(binning_radius(10_000, p=2.0), 6)
+    0.1
+    """
+    return math.pow(horizon, -1.0 / (p + 2.0))
+
+
+@validated
+def lipschitz_actions_radius(
+    horizon: Annotated[int, Integer(1)], *, p: Annotated[float, Real(above=0)], q: Annotated[float, Real(above=0)]
+) -> float:
+    """ε, the radius of a net of actions of dimension q: T^{-1/(p+1+pq)}, with p = 2 for anything less.
+
+    >>> round(lipschitz_actions_radius(10_000, p=2.0, q=1.0), 3)
+    0.158
+    """
+    p = max(p, 2.0)
+    return math.pow(horizon, -1.0 / (p + 1.0 + p * q))
 
 
 def epoch_end(start: int, growth: float) -> int:

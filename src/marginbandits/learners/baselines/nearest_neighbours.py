@@ -1,0 +1,75 @@
+"""ε-greedy on nearest neighbours: an action's loss is what it was in the most similar rounds that played it.
+
+    ℓ̂(a) = (1 + Σ of the losses of the k rounds nearest to x that played a)/(k + 2)
+    p = (1 - ε) 1{a = argmin ℓ̂} + ε/n
+
+With fewer than k rounds of an action, all of them count; the added 1 and 2 pull few rounds to 1/2. Distances are
+Euclidean. At most `memory` rounds are kept, the same number of each action, a uniform sample of all.
+
+>>> agent = NearestNeighbours(n_actions=2, seed=0)
+>>> for x in [-1.0, 1.0] * 100:
+...     decision = agent.act([x])
+...     agent.learn([x], decision, loss=float(decision.action != (x > 0)))
+>>> agent.act([1.0]).distribution
+array([0.01, 0.99])
+"""
+
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits import policies
+from marginbandits.learners.base import Learner
+from marginbandits.samplers.reservoir import Reservoir
+from marginbandits.scores.features import Features
+from marginbandits.types import Array, Mask
+from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
+
+__all__ = ["NearestNeighbours"]
+
+
+class NearestNeighbours(Learner):
+    """k nearest rounds per action (of all actions alike for K x d contexts), greedy but for a share ε. O(memory·d)."""
+
+    @validated
+    def __init__(
+        self,
+        n_actions: ActionCount,
+        *,
+        k: Annotated[int, Integer(1)] = 5,
+        epsilon: Annotated[float, Real(0, 1)] = 0.02,
+        memory: Annotated[int, Integer(1)] = 10_000,
+        features: Features = "raw",
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(n_actions, features=features, seed=seed)
+        self.k, self.epsilon, self.memory = k, epsilon, memory
+
+    def _begin(self, n_blocks: int, n_features: int) -> None:
+        self._reservoir = Reservoir(n_blocks, max(1, self.memory // n_blocks), n_features)
+        self._squares = np.zeros(self._reservoir.losses.shape)
+
+    def _distribution(self, rows: Array, available: Mask) -> Array:
+        n = len(self._squares)
+        scores = np.array([self._score(min(a, n - 1), rows[min(a, len(rows) - 1)]) for a in range(self.n_actions)])
+        return policies.explore(policies.greedy(scores, available), self.epsilon / available.sum(), available)
+
+    def _score(self, block: int, x: Array) -> float:
+        n = self._reservoir.held(block)
+        losses = self._reservoir.losses[block, :n]
+        if n > self.k:
+            far = self._squares[block, :n] - 2.0 * (self._reservoir.rows[block, :n] @ x)
+            losses = losses[np.argpartition(far, self.k - 1)[: self.k]]
+        return -float((1.0 + losses.sum()) / (len(losses) + 2.0))
+
+    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
+        block, x = min(action, len(self._squares) - 1), rows[min(action, len(rows) - 1)]
+        slot = self._reservoir.slot(block, self._rng)
+        if slot >= 0:
+            self._reservoir.rows[block, slot], self._reservoir.losses[block, slot] = x, loss
+            self._squares[block, slot] = x @ x
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        kept = {f"reservoir.{name}": array for name, array in self._reservoir.arrays().items()}
+        return {**kept, "squares": self._squares}

@@ -1,0 +1,199 @@
+"""Lipschitz follow-the-leader as the paper analyses it: no parameters, only a metric on contexts.
+
+    epoch m    rounds 2^m … 2^{m+1} - 1; epoch 0 plays uniformly
+    leader     g_{m-1} = argmin Σ ℓ(a)/p(a) g(x)_a over 1-Lipschitz g: X → Δ(A), rounds of epoch m - 1 only
+    play       p = (1 - Kμ) g_{m-1}(x) + μ,    μ = (KT)^{-1/(p+1)}, p the covering dimension; (KT)^{-1/3} for p < 2;
+               (C/KT)^{…} where nets have C β^-p centres
+
+The leader is sought on a net of radius β = μ (`scores.lipschitz`) by a linear program (`oracles.lipschitz_erm`), and
+played at the nearest centre: that costs β/2 a round, less than μ does. On a `Cube` the net is a grid of all of it; in a
+`MetricSpace` it is made of the epoch's own contexts. With `prediction="extension"` the leader is extended between the
+centres instead.
+
+The guarantee is for contexts and losses drawn independently from one law: regret to the best 1-Lipschitz policy is of
+order (KT)^{p/(p+1)}, and (KT)^{2/3} for p < 2 (`theory.lipschitz_ftl`).
+
+If a program is not solved in time, or the metric fails, the last leader goes on: a warning says so, `epochs` records
+it, and no round is lost. A sample of each epoch's contexts is checked for the triangle inequality.
+
+Actions may be a box too: `from_theory(actions=Cube(...))` plays the centres of a net of it, of radius
+ε = T^{-1/(p+1+pq)} for actions of dimension q, and its decisions carry the `point` that is played.
+
+Foster & Krishnamurthy (2018), "Contextual bandits with surrogate losses", appendix on Lipschitz contextual bandits.
+
+>>> space = Cube([0.0], [1.0], lipschitz=8.0)
+>>> agent = from_theory(space=space, n_actions=2, horizon=1000, seed=0)
+>>> rng = np.random.default_rng(0)
+>>> for x in rng.random((600, 1)):
+...     decision = agent.act(x)
+...     agent.learn(x, decision, loss=float(decision.action != (x[0] > 0.5)))
+>>> agent.act([0.9]).distribution.round(2)
+array([0.13, 0.87])
+>>> [epoch.solved for epoch in agent.epochs()]
+[True, True, True, True, True, True, True, True, True]
+"""
+
+import warnings
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits import policies
+from marginbandits.learners.epochs import EpochLearner
+from marginbandits.oracles.lipschitz_erm import LipschitzERM, UnsolvedError
+from marginbandits.scores import Identity
+from marginbandits.scores.features import Features
+from marginbandits.scores.lipschitz import Cube, MetricSpace, Space, extension
+from marginbandits.scores.nets import Net
+from marginbandits.theory import lipschitz_actions_radius, lipschitz_ftl_floor
+from marginbandits.types import Array, Decision, Mask, PlacedDecision
+from marginbandits.validation import ActionCount, Choice, Instance, Integer, OneOf, Real, Seed, validated
+
+__all__ = ["FaithfulLipschitzFTL", "from_theory"]
+
+
+class FaithfulLipschitzFTL(EpochLearner):
+    """Follow-the-leader over 1-Lipschitz policies on `space`; `p` is its covering dimension, where it has none itself.
+
+    `actions` are the K points that the actions stand for, one row each, if they stand for any.
+    """
+
+    exempt: ClassVar[Mapping[str, str]] = {
+        "better_than_uniform": "in the check's units no two contexts are near, so a 1-Lipschitz policy can be any"
+    }
+    long_contexts = "keep"
+
+    @validated
+    def __init__(
+        self,
+        n_actions: ActionCount,
+        *,
+        space: Annotated[Space, Instance(Space)] = MetricSpace("chebyshev", dimension=2.0),  # noqa: B008  # a recipe
+        horizon: Annotated[int, Integer(1)] = 1000,
+        p: Annotated[float | None, OneOf(Real(above=0), Instance(type(None)))] = None,
+        version: Annotated[str, Choice("proof", "printed")] = "proof",
+        prediction: Annotated[str, Choice("nearest", "extension")] = "nearest",
+        actions: Annotated[Array | None, OneOf(Instance(np.ndarray), Instance(type(None)))] = None,
+        oracle: Annotated[LipschitzERM, Instance(LipschitzERM)] = LipschitzERM(),  # noqa: B008  # a recipe
+        features: Features = Identity(),  # noqa: B008  # a recipe, never changed
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(n_actions, features=features, seed=seed)
+        self.space, self.horizon, self.p, self.version = space, horizon, p, version
+        self.prediction, self.actions, self.oracle = prediction, actions, oracle
+        self.n_features = None
+        dimension = space.dimension if p is None else p
+        if dimension is None:
+            raise ValueError("p must be given for a space without a dimension; covering_dimension estimates it")
+        if actions is not None and (actions.ndim != 2 or len(actions) != n_actions or not np.isfinite(actions).all()):
+            raise ValueError(f"actions must be n_actions={n_actions} rows of finite numbers, got shape {actions.shape}")
+        self.mu = lipschitz_ftl_floor(n_actions, horizon, p=dimension, size=space.size, version=version)
+
+    def _rows(self, context: npt.ArrayLike) -> Array:
+        rows = super()._rows(context)
+        if isinstance(self.features, Identity):
+            self.space.refuse(rows.reshape(1, -1))
+        return rows
+
+    def _begin(self, n_blocks: int, n_features: int) -> None:
+        width = n_features if n_blocks > 1 else n_features * self.n_actions
+        self._begin_epochs(width)
+        self._centres = np.zeros((self.space.most(self.mu, len(self._seen)), width))
+        self._policy = np.full((len(self._centres), self.n_actions), 1.0 / self.n_actions)
+        self._size = np.zeros(1, np.int64)  # centres of the leader's net; 0 before the first leader
+        self._net: Net | None = None
+
+    def _distribution(self, rows: Array, available: Mask) -> Array:
+        return policies.explore(
+            policies.proportional(self._leader(rows.reshape(1, -1)), available),
+            min(self.mu, 1.0 / available.sum()),
+            available,
+        )
+
+    def _leader(self, point: Array) -> Array:
+        n = int(self._size[0])
+        if n == 0:
+            return np.asarray(self._policy[0])
+        if self.prediction == "extension":
+            distances = self.space.distances(point[0], self._centres[:n])
+            return np.asarray(extension(distances[None], self._policy[:n])[0])
+        if self._net is None:
+            self._net = self.space.net(self._centres[:n], self.mu)
+        return np.asarray(self._policy[self._net.nearest(point)[0]])
+
+    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
+        self._keep(rows.ravel(), action, loss, probability)
+
+    def _lead(
+        self, rows: Array, actions: npt.NDArray[np.int64], losses: Array, weights: Array
+    ) -> tuple[float, float | None, bool]:
+        doubts = self.space.doubts(rows)
+        if doubts:
+            warnings.warn(f"the metric is none: {doubts}", stacklevel=5)
+        net = self.space.net(self.space.cover(rows, self.mu), self.mu)
+        costs = np.zeros((len(net.centres), self.n_actions))
+        np.add.at(costs, (net.nearest(rows), actions), weights * losses)
+        try:
+            fit = self.oracle.minimise(costs, *net.pairs())
+        except UnsolvedError as error:
+            warnings.warn(f"the last leader goes on: {error}", stacklevel=5)
+            return 0.0, None, False
+        n = len(net.centres)
+        self._net, self._size[0] = net, n
+        self._centres[:n], self._policy[:n] = net.centres, fit.policy
+        return fit.value, 0.0, True
+
+    def _act(self, rows: Array, mask: Mask) -> Decision:
+        plain = super()._act(rows, mask)
+        if self.actions is None:
+            return plain
+        return PlacedDecision(plain.action, plain.probability, plain.distribution, self.actions[plain.action])
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        leader = {"centres": self._centres, "policy": self._policy, "size": self._size}
+        return {**super()._arrays(), **leader}
+
+
+def from_theory(
+    *,
+    space: Space,
+    horizon: int,
+    n_actions: int | None = None,
+    actions: Cube | None = None,
+    p: float | None = None,
+    version: str = "proof",
+    prediction: str = "nearest",
+    oracle: LipschitzERM = LipschitzERM(),  # noqa: B008  # a recipe, never changed
+    seed: int | np.random.Generator | None = None,
+) -> FaithfulLipschitzFTL:
+    """Lipschitz follow-the-leader with the paper's parameters, for `n_actions` actions or for a box of them.
+
+    >>> prices = Cube([0.0], [100.0], lipschitz=0.01)
+    >>> agent = from_theory(space=Cube([0.0], [1.0]), actions=prices, horizon=1000, seed=0)
+    >>> agent.n_actions, agent.act([0.3]).point.round(1)
+    (2, array([24.9]))
+    """
+    points = None
+    if (n_actions is None) == (actions is None):
+        raise ValueError(f"give either n_actions or actions, got {n_actions!r} and {actions!r}")
+    if actions is not None:
+        dimension = space.dimension if p is None else p
+        if dimension is None:
+            raise ValueError("p must be given for a space without a dimension; covering_dimension estimates it")
+        assert actions.dimension is not None
+        points = actions.grid(lipschitz_actions_radius(horizon, p=dimension, q=actions.dimension)).centres
+        n_actions = len(points)
+    assert n_actions is not None
+    return FaithfulLipschitzFTL(
+        n_actions,
+        space=space,
+        horizon=horizon,
+        p=p,
+        version=version,
+        prediction=prediction,
+        actions=points,
+        oracle=oracle,
+        seed=seed,
+    )

@@ -1,0 +1,132 @@
+"""The best 1-Lipschitz policy on a net, as a linear program.
+
+For costs c of each action at each of n centres, over distributions g_1, …, g_n:
+
+    min Σ_i <c_i, g_i>   with   t_ij >= g_i - g_j,  t_ij >= 0,  Σ_a t_ij(a) <= ρ_ij/2   for each pair i, j
+
+The last three say ‖g_i - g_j‖₁ <= ρ_ij, with half as many rows. HiGHS solves it. It begins with the pairs to each
+centre's nearest few, and adds those that the solution violates until there are none: the answer is that of all pairs.
+
+>>> import numpy as np
+>>> costs = np.array([[1.0, 0.0], [0.0, 3.0]])
+>>> fit = LipschitzERM().minimise(costs, np.array([[0, 1]]), np.array([1.0]))
+>>> fit.policy.round(6).tolist(), round(fit.value, 6)
+([[0.5, 0.5], [1.0, 0.0]], 0.5)
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.optimize
+import scipy.sparse as sp
+
+from marginbandits.projections import simplex
+from marginbandits.saving import Part
+from marginbandits.types import Array
+from marginbandits.validation import Real, validated
+
+__all__ = ["LipschitzERM", "LipschitzFit", "UnsolvedError"]
+
+NEAREST = 8
+"""Pairs per centre to begin with: all of them, on a grid in the plane."""
+
+TOLERANCE = 1e-6
+"""By how much ‖g_i - g_j‖₁ may exceed ρ_ij."""
+
+Indices = npt.NDArray[np.int64]
+
+
+class UnsolvedError(RuntimeError):
+    """The program was not solved: out of time, or refused by the solver. The message says which."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LipschitzFit:
+    """A distribution per centre, what they cost, and how many pairs it took."""
+
+    policy: Array
+    value: float
+    n_pairs: int
+
+
+class LipschitzERM(Part):
+    """The oracle; `time_limit` seconds are all it takes before it raises `UnsolvedError`."""
+
+    @validated
+    def __init__(self, *, time_limit: Annotated[float, Real(above=0)] = 60.0) -> None:
+        self.time_limit = time_limit
+
+    def minimise(self, costs: npt.ArrayLike, pairs: npt.ArrayLike, distances: npt.ArrayLike) -> LipschitzFit:
+        """The policy of least cost that keeps each pair of rows of `costs` within its distance."""
+        c, rows, rho = np.asarray(costs, float), np.asarray(pairs), np.asarray(distances, float)
+        if c.ndim != 2 or not np.isfinite(c).all():
+            raise ValueError(f"costs must be n x K finite numbers, got shape {c.shape}")
+        rows = rows.reshape(-1, 2).astype(np.int64)
+        inside = ((rows >= 0) & (rows < len(c))).all()
+        if len(rho) != len(rows) or not (inside and (rho >= 0.0).all()):
+            raise ValueError(f"pairs must be rows of costs, with a distance >= 0 each, got {pairs!r} and {distances!r}")
+        deadline = time.monotonic() + self.time_limit
+        used = _nearest_few(rows, rho, len(c))
+        while True:
+            g = _solve(c, rows[used], rho[used], deadline - time.monotonic())
+            broken = np.abs(g[rows[:, 0]] - g[rows[:, 1]]).sum(1) > rho + TOLERANCE
+            if not (broken & ~used).any():
+                return LipschitzFit(g, float((c * g).sum()), int(used.sum()))
+            used |= broken
+
+
+def _nearest_few(pairs: Indices, distances: Array, n: int) -> npt.NDArray[np.bool_]:
+    """Which pairs are among the nearest of either end."""
+    ends = np.concatenate([pairs[:, 0], pairs[:, 1]])
+    order = np.lexsort((np.concatenate([distances, distances]), ends))
+    first = np.searchsorted(ends[order], np.arange(n))
+    chosen = order[np.arange(len(order)) - first[ends[order]] < NEAREST]
+    used = np.zeros(len(pairs), bool)
+    used[chosen % max(1, len(pairs))] = True
+    return used
+
+
+def _solve(costs: Array, pairs: Indices, distances: Array, seconds: float) -> Array:
+    n, K = costs.shape
+    build = _two_actions if K == 2 else _many_actions
+    program = build(costs / (float(np.abs(costs).max()) or 1.0), pairs, 0.5 * distances)
+    found = scipy.optimize.linprog(**program, method="highs-ds", options={"time_limit": max(seconds, 1e-6)})
+    if found.status != 0:
+        raise UnsolvedError(f"the program over {n} centres and {len(pairs)} pairs was not solved: {found.message}")
+    if K == 2:
+        return simplex(np.stack([found.x, 1.0 - found.x], 1))
+    return simplex(found.x[: n * K].reshape(n, K))
+
+
+def _two_actions(costs: Array, pairs: Indices, limits: Array) -> dict[str, Any]:
+    """One number per centre is enough: |g_i - g_j| <= ρ_ij/2. Some thirty times as fast."""
+    jumps = _entries(pairs, len(costs))
+    return {
+        "c": costs[:, 0] - costs[:, 1],
+        "A_ub": sp.vstack([jumps, -jumps]),
+        "b_ub": np.tile(limits, 2),
+        "bounds": (0.0, 1.0),
+    }
+
+
+def _many_actions(costs: Array, pairs: Indices, limits: Array) -> dict[str, Any]:
+    """Variables are g, then t."""
+    (n, K), E = costs.shape, len(pairs)
+    ends = (pairs[:, None] * K + np.arange(K)[:, None]).reshape(-1, 2)
+    each = sp.kron(sp.eye_array(E), np.ones((1, K)))
+    return {
+        "c": np.concatenate([costs.ravel(), np.zeros(E * K)]),
+        "A_ub": sp.block_array([[_entries(ends, n * K), -sp.eye_array(E * K)], [None, each]], format="csr"),
+        "b_ub": np.concatenate([np.zeros(E * K), limits]),
+        "A_eq": sp.hstack([sp.kron(sp.eye_array(n), np.ones((1, K))), sp.csr_array((n, E * K))]),
+        "b_eq": np.ones(n),
+    }
+
+
+def _entries(pairs: Indices, n: int) -> sp.csr_array:
+    """Row by row, the first of a pair minus the second."""
+    rows = np.repeat(np.arange(len(pairs)), 2)
+    return sp.csr_array((np.tile([1.0, -1.0], len(pairs)), (rows, pairs.ravel())), shape=(len(pairs), n))

@@ -1,0 +1,242 @@
+"""Metric spaces of contexts, and nets of them: what 1-Lipschitz policies are defined on.
+
+    Cube          a box in R^p with ρ(x, y) = L max_j |x_j - y_j|; its nets are grids
+    MetricSpace   any metric, by name or as a function; a net is made of points that were seen
+
+A policy g: X → Δ(A) is 1-Lipschitz if ‖g(x) - g(y)‖₁ <= ρ(x, y). On a net it is a distribution per centre, and
+
+    nearest       g(x) = g(nearest centre): off by β/2 in loss for a net of radius β
+    `extension`   coordinates of g are 1/2-Lipschitz: the midpoint of their McShane envelopes, projected to the simplex;
+                  it keeps the centres' values and is K/2-Lipschitz
+
+No extension can be 1-Lipschitz in general: with K = 3, three corners of the simplex on an equilateral triangle of side
+2 leave nothing for its centre. So a policy is sought on a grid of the whole cube, where there is one.
+
+Foster & Krishnamurthy (2018), "Contextual bandits with surrogate losses", appendix on Lipschitz contextual bandits.
+
+>>> import numpy as np
+>>> grid = Cube([0.0, 0.0], [1.0, 1.0]).grid(radius=0.25)
+>>> grid.centres.tolist()
+[[0.25, 0.25], [0.25, 0.75], [0.75, 0.25], [0.75, 0.75]]
+>>> grid.nearest(np.array([[0.9, 0.2]]))
+array([2])
+>>> extension(np.array([[0.5, 1.5]]), np.array([[1.0, 0.0], [0.0, 1.0]]))
+array([[0.75, 0.25]])
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.projections import simplex
+from marginbandits.saving import Part
+from marginbandits.scores.nets import BallNet, Grid, Net, TreeNet
+from marginbandits.types import Array
+from marginbandits.validation import Choice, Instance, ListOf, OneOf, Real, validated
+
+__all__ = ["Cube", "MetricSpace", "Space", "covering_dimension", "extension"]
+
+TRIPLES = 300
+"""How many triples of points are checked for the triangle inequality."""
+
+MINKOWSKI = {"euclidean": 2.0, "manhattan": 1.0, "chebyshev": math.inf}
+
+
+class Space(Part, ABC):
+    """Where contexts live: how far apart they are, and nets of them.
+
+    A net of radius β has about size·β^-p centres; p is the `dimension`, where it is known, and the size 1 or more.
+    """
+
+    dimension: float | None
+    size: float = 1.0
+
+    @abstractmethod
+    def refuse(self, points: Array) -> None:
+        """Raise a ValueError if a row is no point of the space."""
+
+    @abstractmethod
+    def distances(self, point: Array, others: Array) -> Array:
+        """ρ between a point and each of the others."""
+
+    @abstractmethod
+    def most(self, radius: float, n_points: int) -> int:
+        """How many centres a net for so many points can have."""
+
+    @abstractmethod
+    def cover(self, points: Array, radius: float) -> Array:
+        """Centres of a net: each of the points is within `radius` of one of them."""
+
+    @abstractmethod
+    def net(self, centres: Array, radius: float) -> Net:
+        """The net that has these centres, as `cover` gave them."""
+
+    def doubts(self, points: Array) -> str | None:
+        """What a sample of these points says against ρ being a metric, if anything."""
+        return None
+
+
+class Cube(Space):
+    """The box from `low` to `high`, coordinate by coordinate; ρ(x, y) = `lipschitz` · max_j |x_j - y_j|.
+
+    `lipschitz` is the constant of the policies to compete with: 2/lipschitz is the way over which one may change
+    entirely.
+    """
+
+    @validated
+    def __init__(
+        self,
+        low: Annotated[list[float], ListOf(Real())],
+        high: Annotated[list[float], ListOf(Real())],
+        *,
+        lipschitz: Annotated[float, Real(above=0)] = 1.0,
+    ) -> None:
+        self.low, self.high, self.lipschitz = low, high, lipschitz
+        if len(low) != len(high):
+            raise ValueError(f"high must have as many coordinates as low, got {high!r} and {low!r}")
+        if not all(a < b for a, b in zip(low, high, strict=True)):
+            raise ValueError(f"high must be above low in every coordinate, got {high!r} and {low!r}")
+        self._low, self._high = np.array(low), np.array(high)
+        self.dimension = float(len(low))
+        self.size = float(np.maximum(0.5 * lipschitz * (self._high - self._low), 1.0).prod())
+
+    def refuse(self, points: Array) -> None:
+        """Points of another width, or outside the box."""
+        if points.shape[1] != len(self.low):
+            raise ValueError(f"context must have the cube's {len(self.low)} coordinates, got {points.shape[1]}")
+        outside = (points < self._low) | (points > self._high)
+        if outside.any():
+            row, j = np.argwhere(outside)[0]
+            given, limits = f"{points[row, j]:g} at position {j}", f"{self.low[j]:g} and {self.high[j]:g}"
+            raise ValueError(f"context must be in the cube, got {given}, which is not between {limits}")
+
+    def distances(self, point: Array, others: Array) -> Array:
+        """The largest coordinate of the difference, times `lipschitz`."""
+        return np.asarray(self.lipschitz * np.abs(others - point).max(-1))
+
+    def grid(self, radius: float) -> Grid:
+        """The grid of cells whose corners are `radius` from their centres; it overhangs the box alike on all sides."""
+        return Grid(self._low, self._high, radius / self.lipschitz, self.lipschitz)
+
+    def most(self, radius: float, n_points: int) -> int:
+        """All cells of the grid."""
+        return len(self.grid(radius).centres)
+
+    def cover(self, points: Array, radius: float) -> Array:
+        """The grid, whatever the points."""
+        return self.grid(radius).centres
+
+    def net(self, centres: Array, radius: float) -> Net:
+        """The grid."""
+        return self.grid(radius)
+
+
+class MetricSpace(Space):
+    """Points of R^d under a metric, times `lipschitz`: "euclidean", "manhattan", "chebyshev", or a function of two.
+
+    Named metrics find the nearest centre in a k-d tree; functions in a ball tree, which trusts the triangle inequality.
+    `dimension` is the covering dimension p; `covering_dimension` estimates it from points. A function cannot be saved.
+    """
+
+    @validated
+    def __init__(
+        self,
+        metric: Annotated[
+            str | Callable[[Array, Array], float], OneOf(Choice(*MINKOWSKI), Instance(Callable))
+        ] = "euclidean",
+        *,
+        dimension: Annotated[float | None, OneOf(Real(above=0), Instance(type(None)))] = None,
+        lipschitz: Annotated[float, Real(above=0)] = 1.0,
+    ) -> None:
+        self.metric, self.dimension, self.lipschitz = metric, dimension, lipschitz
+
+    def refuse(self, points: Array) -> None:
+        """Points whose distance to themselves is not 0."""
+        if callable(self.metric):
+            for point in points:
+                if not self.distances(point, point[None])[0] <= 1e-9:
+                    raise ValueError(f"context must be a point of the space; its distance to itself is not 0: {point}")
+
+    def distances(self, point: Array, others: Array) -> Array:
+        """The metric, times `lipschitz`."""
+        if callable(self.metric):
+            found = np.array([float(self.metric(point, other)) for other in others])
+            if not (np.isfinite(found).all() and (found >= 0.0).all()):
+                bad = others[~(found >= 0.0) | ~np.isfinite(found)][0]
+                raise ValueError(f"context must be a point of the space; the metric fails between {point} and {bad}")
+        else:
+            found = np.linalg.norm(others - point, MINKOWSKI[self.metric], axis=-1)
+        return np.asarray(self.lipschitz * found)
+
+    def most(self, radius: float, n_points: int) -> int:
+        """Every point."""
+        return n_points
+
+    def cover(self, points: Array, radius: float) -> Array:
+        """Greedily: each point that no centre so far is near becomes one."""
+        left, chosen = np.arange(len(points)), []
+        while len(left):
+            chosen.append(left[0])
+            left = left[1:][self.distances(points[left[0]], points[left[1:]]) > radius]
+        return points[chosen]
+
+    def net(self, centres: Array, radius: float) -> Net:
+        """The centres in a tree."""
+        if callable(self.metric):
+            return BallNet(centres, self.metric, self.lipschitz)
+        return TreeNet(centres, MINKOWSKI[self.metric], self.lipschitz)
+
+    def doubts(self, points: Array) -> str | None:
+        """The first of a sample of triples that is not as in a metric space."""
+        if not callable(self.metric):
+            return None
+        for a, b, c in points[np.random.default_rng(0).integers(len(points), size=(TRIPLES, 3))]:
+            ab, bc, ac, ba = (float(self.metric(x, y)) for x, y in ((a, b), (b, c), (a, c), (b, a)))
+            if abs(ab - ba) > 1e-9 * max(ab, ba):
+                return f"it is not symmetric: {ab:g} from {a} to {b}, {ba:g} back"
+            if ac > (ab + bc) * (1.0 + 1e-9):
+                return f"it violates the triangle inequality: {ac:g} from {a} to {c}, but {ab:g} + {bc:g} by way of {b}"
+        return None
+
+
+EUCLIDEAN = MetricSpace()
+
+
+def extension(distances: Array, values: Array) -> Array:
+    """The policy at points off the net, from their distances to all centres (m x n) and the centres' values (n x K)."""
+    reach = 0.5 * distances[:, :, None]
+    upper, lower = (values + reach).min(1), (values - reach).max(1)
+    return simplex(0.5 * (upper + lower))
+
+
+def covering_dimension(points: npt.ArrayLike, space: MetricSpace = EUCLIDEAN) -> float:
+    """p, from how the size of a net grows as its radius shrinks: the slope of ln N(β) over ln 1/β.
+
+    Radii run over the range in which a net of these points has between 10 and a fifth as many centres as there are
+    points; a finite sample looks flatter below. At least 30 points are needed, and 1000 for two digits.
+
+    >>> rng = np.random.default_rng(0)
+    >>> plane = rng.random((2000, 2)) @ rng.standard_normal((2, 10))
+    >>> 1.6 < covering_dimension(plane) < 2.4
+    True
+    """
+    rows = np.asarray(points, float)
+    if rows.ndim != 2 or len(rows) < 30 or not np.isfinite(rows).all():
+        raise ValueError(f"points must be 30 or more rows of finite numbers, got shape {rows.shape}")
+    radius = float(space.distances(rows[0], rows).max())
+    if radius == 0.0:
+        raise ValueError("points must not all be the same")
+    sizes: list[tuple[float, float]] = []
+    for _ in range(60):
+        size = len(space.cover(rows, radius))
+        if size > len(rows) / 5 and len(sizes) >= 2:
+            break
+        if size >= 10:
+            sizes.append((-math.log(radius), math.log(size)))
+        radius /= 1.25
+    x, y = np.array(sizes).T
+    return float(np.polyfit(x, y, 1)[0])

@@ -1,6 +1,7 @@
 """SmoothFTL: epochs, floors and leaders against their definitions; what the practical form adds."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from marginbandits.checks import check_learner
 from marginbandits.experiments.plan import known_learners, nameable_learners
 from marginbandits.learners.smooth_ftl import FaithfulSmoothFTL, from_theory
 from marginbandits.oracles.hinge_erm import HingeERM
+from marginbandits.oracles.ramp_erm import RampERM
 from marginbandits.oracles.two_sided import two_sided_leader
-from marginbandits.surrogates import Hinge
+from marginbandits.surrogates import Hinge, Ramp
 from marginbandits.theory import epoch_end, smooth_ftl_floor
 from marginbandits.types import Array
 from tests.problems import played
@@ -94,6 +96,77 @@ def test_the_theorems_learner_learns_what_is_realizable() -> None:
     assert mean[16_384] < 0.6 * mean[1024] < 0.3
 
 
+def test_every_epochs_leader_is_on_record_with_its_certificate() -> None:
+    """Also where the oracle's evaluations ran out: then the gap is large, and true."""
+    contexts, rng = rounds(64, 3), np.random.default_rng(1)
+    log = [(x, int(rng.integers(3)), float(rng.random())) for x in contexts]
+    found = {}
+    for limit in (1, 5000):
+        oracle = HingeERM(0.1, max_evaluations=limit)
+        agent = FaithfulSmoothFTL(3, horizon=128, margin=0.1, oracle=oracle, seed=0)
+        assert agent.epochs() == []
+        for x, action, loss in log:
+            agent.learn(x, mb.Decision(action, 0.5), loss)
+        found[limit] = agent.epochs()
+        assert [(epoch.first, epoch.rounds) for epoch in found[limit]] == [(2**m, 2**m) for m in range(6)]
+    for m, (short, whole) in enumerate(zip(found[1], found[5000], strict=True)):
+        costs = np.zeros((2**m, 3))
+        for i, (_, action, loss) in enumerate(log[2**m - 1 : 2 ** (m + 1) - 1]):
+            costs[i, action] = loss / 0.5
+        least = HingeERM(0.1, tolerance=1e-7).minimise(contexts[2**m - 1 : 2 ** (m + 1) - 1], costs)
+        for epoch in (short, whole):
+            assert epoch.gap is not None
+            assert epoch.value - epoch.gap - 1e-9 <= least.value <= epoch.value + 1e-6
+        assert whole.gap is not None
+        assert whole.gap <= 1.01e-4 * max(whole.value, 1e-6 * costs.sum())
+    assert any(epoch.gap is not None and epoch.gap > 0.01 * epoch.value for epoch in found[1])
+
+
+def test_the_ramp_variant_plays_the_ramp_of_the_ramps_leader() -> None:
+    agent = from_theory(n_features=2, n_actions=3, horizon=64, margin=0.3, surrogate="ramp", seed=0)
+    contexts, rng = rounds(15, 2), np.random.default_rng(1)
+    costs = np.zeros((15, 3))
+    for t, x in enumerate(contexts):
+        action, loss = int(rng.integers(3)), float(rng.random())
+        costs[t, action] = loss / 0.25
+        agent.learn(x, mb.Decision(action, 0.25), loss)
+    leader = agent.state()["leader"]
+    scores = contexts[7:] @ leader.T
+    value = float((costs[7:] * Ramp(0.3)(scores)).sum())
+    assert agent.epochs()[-1].value == pytest.approx(value)
+    assert agent.epochs()[-1].gap is None
+    assert value <= RampERM(0.3).minimise(contexts[7:], costs[7:]).value * (1 + 1e-9)
+    for x in rounds(20, 2, seed=2):
+        played = Ramp(0.3)(leader @ x)
+        assert np.allclose(law(agent, x), agent.mu + (1 - 3 * agent.mu) * played / played.sum())
+    hinge = Hinge(0.3)(leader @ contexts[0])
+    assert not np.allclose(law(agent, contexts[0]), agent.mu + (1 - 3 * agent.mu) * hinge / hinge.sum())
+
+
+@pytest.mark.parametrize("shape", [(300, 2), (300, 3, 2)], ids=["vectors", "matrices"])
+def test_a_ramp_learner_saved_in_mid_epoch_continues_bit_for_bit(shape: tuple[int, ...], tmp_path: Path) -> None:
+    agent = FaithfulSmoothFTL(3, horizon=300, margin=0.5, surrogate="ramp", seed=0)
+    contexts, rng = np.random.default_rng(0).uniform(-0.5, 0.5, shape), np.random.default_rng(1)
+    losses = rng.random((300, 3))
+    copy: mb.Learner | None = None
+    for t, x in enumerate(contexts):
+        decision = agent.act(x)
+        agent.learn(x, decision, losses[t, decision.action])
+        if copy is not None:
+            again = copy.act(x)
+            assert again.action == decision.action
+            assert np.array_equal(again.distribution, decision.distribution)  # type: ignore[arg-type]  # both have one
+            copy.learn(x, again, losses[t, again.action])
+        if t == 100:
+            agent.save(tmp_path / "agent.npz")
+            copy = mb.load(tmp_path / "agent.npz")
+    assert isinstance(copy, FaithfulSmoothFTL)
+    assert copy.surrogate == "ramp"
+    assert copy.epochs() == agent.epochs()
+    assert len(agent.epochs()) == 8
+    assert all(np.array_equal(array, agent.state()[name]) for name, array in copy.state().items())
+
+
 def test_contexts_outside_the_theory_are_refused() -> None:
     agent = from_theory(n_features=2, n_actions=3, horizon=10, margin=0.1, seed=0)
     with pytest.raises(ValueError, match="context must have norm at most 1, got a row of norm 5"):
@@ -166,4 +239,5 @@ def test_refits_are_as_rare_as_growth_says(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_other_settings_keep_the_contract() -> None:
+    check_learner(FaithfulSmoothFTL, surrogate="ramp")
     check_learner(mb.SmoothFTL, memory=30, n_draws=1, growth=2.0)

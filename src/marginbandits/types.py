@@ -20,6 +20,7 @@ __all__ = [
     "Environment",
     "FullInformation",
     "Interaction",
+    "Leader",
     "Mask",
     "Oracle",
     "ParametricScores",
@@ -116,14 +117,23 @@ class ParametricScores(Scores, Protocol):
 
 
 @runtime_checkable
+class Leader(Protocol):
+    """A regressor that an oracle has found: linear (`oracles.leader.LinearLeader`) or of any other class."""
+
+    def scores(self, rows: Array) -> Array:
+        """The scores of n rows of features, n x blocks; learners centre those of one context."""
+
+
+@runtime_checkable
 class Oracle(Protocol):
     """A minimiser of a surrogate over logged rounds: what follow-the-leader asks for, once an epoch."""
 
-    def fit(self, rows: Array, blocks: npt.NDArray[np.int64], losses: Array, weights: Array, start: Array) -> Array:
-        """The leader's weights, blocks x d like `start`, the last leader's.
+    def fit(self, rows: Array, blocks: npt.NDArray[np.int64], losses: Array, weights: Array, start: Array) -> Leader:
+        """The leader of these rounds.
 
-        Round i played the action of weight row `blocks[i]` on features `rows[i]` (d), lost `losses[i]` and counts
-        `weights[i]` times. There is a block for each action, or one for all (K x d contexts, rows x_a - x̄).
+        Round i played the action of block `blocks[i]` on features `rows[i]` (d), lost `losses[i]` and counts
+        `weights[i]` times. There is a block for each action, or one for all (K x d contexts, rows x_a - x̄). `start`,
+        blocks x d, is the last leader's weights, or zeros where it was not linear.
         """
 
 

@@ -23,7 +23,6 @@ array([[-0.707],
 """
 
 import math
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -31,29 +30,20 @@ import numpy.typing as npt
 import scipy.linalg
 import scipy.optimize
 
+from marginbandits.oracles.leader import LinearLeader
 from marginbandits.projections import ball
 from marginbandits.saving import Part
 from marginbandits.surrogates import Hinge, SmoothedHinge
 from marginbandits.types import Array
 from marginbandits.validation import Integer, Real, validated
 
-__all__ = ["HingeERM", "HingeFit"]
+__all__ = ["HingeERM", "played_costs"]
 
 FIRST_WIDTH = 0.5
 """σ to begin with, in margins."""
 
 FLOOR = 1e-6
 """Where P is this share of what W = 0 costs or less, the gap counts relative to that."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HingeFit:
-    """Weights in the ball, what they cost, and by how much at most the least is lower."""
-
-    weights: Array
-    value: float
-    gap: float
-    evaluations: int
 
 
 class HingeERM(Part):
@@ -75,14 +65,14 @@ class HingeERM(Part):
         self.tolerance = tolerance
         self.max_evaluations = max_evaluations
 
-    def fit(self, rows: Array, blocks: npt.NDArray[np.int64], losses: Array, weights: Array, start: Array) -> Array:
-        """Weights of least Σ weight·ℓ·ψ of the played action's score; `blocks` is that action, 0 for K x d contexts."""
-        costs = np.zeros((len(rows), len(start)))
-        costs[np.arange(len(rows)), blocks] = weights * losses
-        return self.minimise(rows, costs, start).weights
+    def fit(
+        self, rows: Array, blocks: npt.NDArray[np.int64], losses: Array, weights: Array, start: Array
+    ) -> LinearLeader:
+        """The least Σ weight·ℓ·ψ of the played action's score; `blocks` is that action, 0 for K x d contexts."""
+        return self.minimise(rows, played_costs(blocks, weights * losses, len(start)), start)
 
-    def minimise(self, rows: Array, costs: Array, start: Array | None = None) -> HingeFit:
-        """The best weights found within `max_evaluations`, from `start` if given; `HingeFit.gap` says how good."""
+    def minimise(self, rows: Array, costs: Array, start: Array | None = None) -> LinearLeader:
+        """The best weights found within `max_evaluations`, from `start` if given; `LinearLeader.gap` says how good."""
         rows, costs = np.asarray(rows, float), np.asarray(costs, float)
         if rows.ndim != 2 or costs.ndim != 2 or len(rows) != len(costs) or costs.shape[1] < 1:
             raise ValueError(f"rows must be n x d and costs n x K, got shapes {rows.shape} and {costs.shape}")
@@ -90,6 +80,13 @@ class HingeERM(Part):
             raise ValueError("rows and costs must be finite, and costs not negative")
         used = costs.any(1)
         return _Search(self, rows[used], costs[used]).run(start)
+
+
+def played_costs(blocks: npt.NDArray[np.int64], costs: Array, n_blocks: int) -> Array:
+    """Rows of `n_blocks` costs, all 0 but that of the action played."""
+    dense = np.zeros((len(blocks), n_blocks))
+    dense[np.arange(len(blocks)), blocks] = costs
+    return dense
 
 
 class _Search:
@@ -106,13 +103,13 @@ class _Search:
         self.best = np.zeros((self.basis.shape[1], rows.shape[1]))
         self.value, self.bound = 1.0, 0.0  # of W = 0, and of α = 0
 
-    def run(self, start: Array | None) -> HingeFit:
+    def run(self, start: Array | None) -> LinearLeader:
         R, V = self.oracle.radius, self.best.ravel()
         if start is not None:
             V = ball((self.basis.T @ start).ravel(), R)
         width, rate, before = FIRST_WIDTH, -1.0, (math.inf, 0.0)
         norm, smoothing = self.certify(V, width)
-        while smoothing > 0.4 * self.gap > 0.0:  # a good start is not to be smoothed away
+        while smoothing > 0.4 * self.gap and self.gap > self.allowed:  # a good start is not to be smoothed away
             width *= 0.25
             norm, smoothing = self.certify(V, width)
         log_penalty = math.log(max(norm / R, 1e-12))
@@ -128,7 +125,7 @@ class _Search:
             if smoothing > 0.4 * self.gap:
                 width *= 0.25
             log_penalty -= min(max(excess / rate, -5.0), 5.0)
-        return HingeFit(self.basis @ self.best, self.total * self.value, self.total * self.gap, self.evaluations)
+        return LinearLeader(self.basis @ self.best, self.total * self.value, self.total * self.gap, self.evaluations)
 
     @property
     def gap(self) -> float:

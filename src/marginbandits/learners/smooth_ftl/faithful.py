@@ -8,6 +8,9 @@
 p = 2, whatever the dimension. The guarantee is for contexts and losses drawn independently from one law; regret to
 (1/K) min_f E Σ <ℓ, ψ(f)> is of order (T/γ)^{p/(p+1)}, and (T/γ)^{2/3} for p < 2.
 
+With `surrogate="ramp"` leaders are sought for the ramp φ in place of ψ, and played in proportion to it. The ramp is not
+convex, and the guarantee, regret to min_f E Σ <ℓ, φ(f)>, would need its least; what is found is `oracles.ramp_erm`'s.
+
 Foster & Krishnamurthy (2018), "Contextual bandits with surrogate losses", Algorithm 3.
 
 >>> agent = from_theory(n_features=2, n_actions=3, horizon=1000, margin=0.2, seed=0)
@@ -27,12 +30,14 @@ import numpy.typing as npt
 from marginbandits import policies
 from marginbandits.learners.epochs import EpochLearner
 from marginbandits.oracles.hinge_erm import HingeERM
+from marginbandits.oracles.leader import Followed
+from marginbandits.oracles.ramp_erm import RampERM
 from marginbandits.projections import ball
 from marginbandits.scores import Identity
 from marginbandits.scores.features import Features
-from marginbandits.surrogates import Hinge, centred
+from marginbandits.surrogates import Hinge, Ramp
 from marginbandits.theory import smooth_ftl_floor
-from marginbandits.types import Array, Mask, Oracle
+from marginbandits.types import Array, Mask, Oracle, Surrogate
 from marginbandits.validation import ActionCount, Choice, Instance, Integer, OneOf, Real, Seed, validated
 
 __all__ = ["FaithfulSmoothFTL", "from_theory"]
@@ -41,8 +46,9 @@ __all__ = ["FaithfulSmoothFTL", "from_theory"]
 class FaithfulSmoothFTL(EpochLearner):
     """Algorithm 3 for linear scores of norm `radius`; `p` is the entropy exponent, `version` chooses μ.
 
-    `oracle` finds the leaders: by default `HingeERM` at the margin and radius given here; anything with its `fit` does,
-    but only a `HingeERM` can be saved with the learner.
+    `oracle` finds the leaders: by default `HingeERM`, or `RampERM`, at the margin and radius given here; anything with
+    their `fit` does, but only they can be saved with the learner. `epochs` tells what each leader cost and how good it
+    is: the gap is None where the oracle has no certificate, and large where its evaluations ran out.
     """
 
     exempt: ClassVar[Mapping[str, str]] = {
@@ -59,6 +65,7 @@ class FaithfulSmoothFTL(EpochLearner):
         p: Annotated[float, Real(0)] = 2.0,
         radius: Annotated[float, Real(above=0)] = 1.0,
         version: Annotated[str, Choice("proof", "printed")] = "proof",
+        surrogate: Annotated[str, Choice("hinge", "ramp")] = "hinge",
         oracle: Annotated[Oracle | None, OneOf(Instance(Oracle), Instance(type(None)))] = None,
         n_features: Annotated[int | None, OneOf(Integer(1), Instance(type(None)))] = None,
         long_contexts: Annotated[str, Choice("shorten", "refuse")] = "shorten",
@@ -67,35 +74,33 @@ class FaithfulSmoothFTL(EpochLearner):
     ) -> None:
         super().__init__(n_actions, features=features, seed=seed)
         self.horizon, self.margin, self.p = horizon, margin, p
-        self.radius, self.version, self.oracle = radius, version, oracle
+        self.radius, self.version, self.surrogate, self.oracle = radius, version, surrogate, oracle
         self.n_features, self.long_contexts = n_features, long_contexts
         self.mu = smooth_ftl_floor(n_actions, horizon, margin, p=p, version=version)
 
     def _begin(self, n_blocks: int, n_features: int) -> None:
         self._begin_epochs(n_features)
-        self._hinge = Hinge(self.margin)
-        self._solver = self.oracle or HingeERM(self.margin, radius=self.radius)
-        self._leader = np.zeros((n_blocks, n_features))
+        default = HingeERM if self.surrogate == "hinge" else RampERM
+        self._followed = Followed(self.oracle or default(self.margin, radius=self.radius), n_blocks, n_features)
+        self._values: Surrogate = Hinge(self.margin) if self.surrogate == "hinge" else Ramp(self.margin)
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
-        x = ball(rows, 1.0)
-        scores = self._leader @ x[0] if len(x) == 1 else centred(x @ self._leader[0])
-        law = policies.proportional(self._hinge(scores), available)
+        values = self._values(self._followed.scores(ball(rows, 1.0)))
+        law = policies.proportional(values, available)
         return policies.explore(law, min(self.mu, 1.0 / available.sum()), available)
 
     def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        x = ball(rows, 1.0)
-        row = x[0] if len(x) == 1 else x[action] - x.mean(0)
-        self._keep(row, min(action, len(self._leader) - 1), loss, probability)
+        row, block = self._followed.round(ball(rows, 1.0), action)
+        self._keep(row, block, loss, probability)
 
     def _lead(
         self, rows: Array, actions: npt.NDArray[np.int64], losses: Array, weights: Array
     ) -> tuple[float, float | None, bool]:
-        self._leader[...] = self._solver.fit(rows, actions, losses, weights, self._leader)
-        return 0.0, None, True
+        scores = self._followed.refit(rows, actions, losses, weights)
+        return float((losses * weights) @ self._values(scores)), self._followed.gap, True
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {**super()._arrays(), "leader": self._leader}
+        return {**super()._arrays(), **self._followed.arrays()}
 
 
 def from_theory(
@@ -107,6 +112,7 @@ def from_theory(
     p: float = 2.0,
     radius: float = 1.0,
     version: str = "proof",
+    surrogate: str = "hinge",
     oracle: Oracle | None = None,
     long_contexts: str = "refuse",
     seed: int | np.random.Generator | None = None,
@@ -119,6 +125,7 @@ def from_theory(
         p=p,
         radius=radius,
         version=version,
+        surrogate=surrogate,
         oracle=oracle,
         n_features=n_features,
         long_contexts=long_contexts,

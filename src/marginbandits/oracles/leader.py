@@ -1,0 +1,85 @@
+"""What an oracle finds, and how a learner follows it.
+
+An oracle (`types.Oracle`) is asked for a leader from logged rounds; a leader (`types.Leader`) gives every row of
+features one score per block: per action for vector contexts, or one for K x d contexts, whose rows are x_a - x̄.
+`Followed` asks, checks what comes back, and centres the K scores of a context, so that they sum to zero whatever the
+class.
+
+A `LinearLeader` is saved with its learner. A leader of another class plays as well, but cannot be saved.
+
+>>> import numpy as np
+>>> leader = LinearLeader(np.array([[1.0, 0.0], [-1.0, 0.5]]))
+>>> leader.scores(np.array([[2.0, 2.0], [0.0, 1.0]]))
+array([[ 2. , -1. ],
+       [ 0. ,  0.5]])
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.surrogates import centred
+from marginbandits.types import Array, Leader, Oracle
+
+__all__ = ["Followed", "LinearLeader"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearLeader:
+    """Weights (blocks x d), what they cost, and by how much at most the least is lower: by default, nothing known."""
+
+    weights: Array
+    value: float = math.nan
+    gap: float = math.inf
+    evaluations: int = 0
+
+    def scores(self, rows: Array) -> Array:
+        """<w, z> for each row and block."""
+        return np.asarray(rows @ self.weights.T)
+
+
+class Followed:
+    """The leader now followed, to begin with one that likes all actions alike."""
+
+    def __init__(self, oracle: Oracle, n_blocks: int, n_features: int) -> None:
+        self.oracle, self.shape = oracle, (n_blocks, n_features)
+        self.leader: Leader = LinearLeader(np.zeros(self.shape))
+
+    def round(self, rows: Array, action: int) -> tuple[Array, int]:
+        """The row and the block that a round is kept by."""
+        if len(rows) == 1:
+            return rows[0], action
+        return rows[action] - rows.mean(0), 0
+
+    def scores(self, rows: Array) -> Array:
+        """The K scores of one context, which sum to zero."""
+        x = rows if len(rows) == 1 else rows - rows.mean(0)
+        return centred(self.leader.scores(x).ravel())
+
+    def refit(self, rows: Array, blocks: npt.NDArray[np.int64], losses: Array, weights: Array) -> Array:
+        """Follow the oracle's leader of these rounds; returns their scores of the actions played."""
+        start = self.leader.weights if isinstance(self.leader, LinearLeader) else np.zeros(self.shape)
+        leader: object = self.oracle.fit(rows, blocks, losses, weights, start)
+        if not isinstance(leader, Leader):
+            raise ValueError(f"oracle must find a leader that has scores, got {leader!r}")
+        scores, wanted = np.asarray(leader.scores(rows), float), (len(rows), self.shape[0])
+        if scores.shape != wanted or not np.isfinite(scores).all():
+            raise ValueError(f"oracle must find a leader of finite scores of shape {wanted}, got {scores!r}")
+        self.leader = leader
+        if self.shape[0] > 1:
+            scores = centred(scores)
+        return np.asarray(scores[np.arange(len(rows)), blocks])
+
+    @property
+    def gap(self) -> float | None:
+        """By how much at most the least is lower, if the leader knows."""
+        gap = self.leader.gap if isinstance(self.leader, LinearLeader) else math.inf
+        return gap if math.isfinite(gap) else None
+
+    def arrays(self) -> dict[str, Array]:
+        """The live state."""
+        if not isinstance(self.leader, LinearLeader) or self.leader.weights.shape != self.shape:
+            raise ValueError(f"cannot save {self.leader!r}: only a LinearLeader of shape {self.shape} is plain data")
+        return {"leader": self.leader.weights}

@@ -1,0 +1,134 @@
+"""The ramp oracle: descent, the hinge's minimiser as an upper limit, and the least on a grid of two parameters."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+from marginbandits.oracles.hinge_erm import HingeERM
+from marginbandits.oracles.leader import LinearLeader
+from marginbandits.oracles.ramp_erm import RampERM
+from marginbandits.policies import proportional
+from marginbandits.surrogates import Hinge, Ramp
+from marginbandits.types import Array, Oracle
+
+GAMMA = 0.2
+
+
+def problem(seed: int, n_actions: int, n_features: int, noise: float = 0.0) -> tuple[Array, Array]:
+    """Rows of norm at most 1; one cost each, of an action that a linear rule would not play, but for the noise."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(5, 40))
+    rows = rng.standard_normal((n, n_features))
+    rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1, keepdims=True))
+    best = (rows @ rng.standard_normal((n_features, n_actions))).argmax(1)
+    played = rng.integers(n_actions, size=n)
+    costs = np.zeros((n, n_actions))
+    wrong = (played != best) ^ (rng.random(n) < noise)
+    costs[np.arange(n), played] = wrong * rng.exponential(size=n)
+    costs[0, 0] = 1.0
+    return rows, costs
+
+
+def cost(weights: Array, rows: Array, costs: Array) -> float:
+    return float((costs * Ramp(GAMMA)(rows @ weights.T)).sum())
+
+
+def least_on_a_grid(rows: Array, costs: Array, radius: float = 1.0) -> float:
+    """Over a fine grid of the disc of two parameters, its edge included."""
+    K, d = costs.shape[1], rows.shape[1]
+    line, angle = np.linspace(-radius, radius, 161), np.linspace(0.0, 2.0 * np.pi, 1500)
+    disc = np.array(np.meshgrid(line, line)).reshape(2, -1).T
+    disc = disc[np.linalg.norm(disc, axis=1) <= radius]
+    points = np.r_[disc, radius * np.c_[np.cos(angle), np.sin(angle)]].reshape(-1, K - 1, d)
+    scores = np.einsum("nd,gad->gna", rows, np.einsum("ak,gkd->gad", scipy.linalg.helmert(K).T, points))
+    return float((costs * Ramp(GAMMA)(scores)).sum((1, 2)).min())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_step_descends_and_none_is_worse_than_the_hinge(seed: int) -> None:
+    rows, costs = problem(seed, 3, 4, noise=0.3)
+    hinge = HingeERM(GAMMA).minimise(rows, costs)
+    values = [RampERM(GAMMA, max_steps=k).minimise(rows, costs).value for k in (1, 2, 3, 4, 50)]
+    assert values[0] == cost(hinge.weights, rows, costs)
+    assert (np.diff(values) <= 0.0).all()
+    found = RampERM(GAMMA).minimise(rows, costs)
+    assert found.value == pytest.approx(cost(found.weights, rows, costs))
+    assert np.linalg.norm(found.weights) <= 1.0 + 1e-9
+    assert np.allclose(found.weights.sum(0), 0.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_end_is_a_local_minimum(seed: int) -> None:
+    rows, costs = problem(seed, 3, 4, noise=0.3)
+    oracle = RampERM(GAMMA, tolerance=1e-6)
+    found = oracle.minimise(rows, costs)
+    basis, rng = scipy.linalg.helmert(3).T, np.random.default_rng(seed)
+    V = basis.T @ found.weights
+    for _ in range(300):
+        near = V + 1e-4 * rng.standard_normal(V.shape)
+        near *= min(1.0, 1.0 / float(np.linalg.norm(near)))
+        assert cost(basis @ near, rows, costs) >= found.value - 1e-5 * costs.sum()
+
+
+@pytest.mark.parametrize(("noise", "least"), [(0.0, 24), (0.2, 21), (0.5, 20)])
+def test_how_often_the_least_is_found(noise: float, least: int) -> None:
+    """Two parameters (K = 2, d = 2, or K = 3, d = 1), 30 problems; within 1% of all costs of the grid's least.
+
+    It was found in 26, 23 and 22 of them, the less often the noisier; the hinge's own minimiser, the control, is within
+    reach of it in 14, 11 and 6.
+    """
+    reached = np.zeros(2)
+    for seed in range(30):
+        rows, costs = problem(seed, *((2, 2) if seed % 2 else (3, 1)), noise=noise)
+        limit = least_on_a_grid(rows, costs) + 0.01 * costs.sum()
+        for i, steps in enumerate((50, 1)):
+            reached[i] += RampERM(GAMMA, max_steps=steps).minimise(rows, costs).value <= limit
+    assert reached[0] >= least
+    assert reached[1] <= 16
+
+
+def test_a_start_in_a_better_valley_is_used() -> None:
+    rows, costs = np.array([[0.1], [0.1], [1.0]]), np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    alone = RampERM(0.1).minimise(rows, costs)
+    helped = RampERM(0.1).minimise(rows, costs, np.array([[-5.0], [5.0]]))  # outside the ball: only its signs matter
+    assert helped.value < 0.9 * alone.value
+    assert helped.weights[0, 0] < 0.0 < alone.weights[0, 0]
+    back = RampERM(0.1).minimise(rows, costs, alone.weights)
+    assert back.value == pytest.approx(alone.value)
+
+
+def contaminated(seed: int) -> tuple[Array, Array, Array, Array]:
+    """Three clouds, all costs known; 2% more, five times as far and as heavy, that blame the first's own action."""
+    rng = np.random.default_rng(seed)
+    angle = 2.0 * np.pi * np.arange(3) / 3
+    centres = np.c_[np.cos(angle), np.sin(angle)]
+    label = rng.integers(3, size=400)
+    clean = 0.6 * centres[label] + 0.12 * rng.standard_normal((400, 2))
+    losses = 1.0 - np.eye(3)[label]
+    far = 3.0 * np.array([np.cos(0.5), np.sin(0.5)]) + 0.05 * rng.standard_normal((8, 2))
+    blame = np.tile([5.0, 0.0, 0.0], (8, 1))
+    return np.r_[clean, far], np.r_[losses, blame], clean, losses
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_far_heavy_rows_spoil_the_hinges_policy_and_not_the_ramps(seed: int) -> None:
+    rows, costs, clean, losses = contaminated(seed)
+    hinge, ramp = HingeERM(0.1).minimise(rows, costs), RampERM(0.1).minimise(rows, costs)
+    alone = RampERM(0.1).minimise(clean, losses)
+
+    def loss(leader: LinearLeader, surrogate: Hinge | Ramp) -> float:
+        return float((proportional(surrogate(leader.scores(clean))) * losses).sum(1).mean())
+
+    assert loss(hinge, Hinge(0.1)) > 0.15  # both at their own play,
+    assert loss(ramp, Ramp(0.1)) < 0.08
+    assert loss(hinge, Ramp(0.1)) > 4 * loss(ramp, Ramp(0.1))  # and at the same
+    assert loss(ramp, Ramp(0.1)) == pytest.approx(loss(alone, Ramp(0.1)), rel=0.05)
+    assert loss(HingeERM(0.1).minimise(clean, losses), Hinge(0.1)) < 0.03  # it is the far rows
+
+
+def test_it_is_an_oracle_and_refuses_what_the_hinge_refuses() -> None:
+    assert isinstance(RampERM(0.1), Oracle)
+    with pytest.raises(ValueError, match="not negative"):
+        RampERM(0.1).minimise(np.ones((2, 3)), -np.ones((2, 2)))
+    free = RampERM(0.1).minimise(np.ones((2, 3)), np.zeros((2, 2)), np.ones((2, 3)))
+    assert free.value == 0.0

@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 STORE = "results.sqlite"
 REPORT = "report.html"
+PAGE = "reproduce.html"
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -88,6 +89,52 @@ def bakeoff(plan_file: Path | None, out: Path, jobs: int, dask: str | None, **op
     _report(out)
     if failed:
         raise click.ClickException(f"{failed} tasks failed; their tracebacks are in the report")
+
+
+@main.command()
+@click.option("--quick", is_flag=True, help="A first look, in about two minutes.")
+@click.option("--only", metavar="CLAIMS", help="Claims to test, separated by commas; all by default.")
+@click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Processes.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("reproduce"),
+    show_default=True,
+    help="Folder for results and page; the same command again resumes there.",
+)
+def reproduce(quick: bool, only: str | None, jobs: int, out: Path) -> None:
+    """Test the paper's claims by experiment, and write one page with a verdict for each.
+
+    Every claim becomes experiments; the page says what the paper states, what was measured, and whether it holds,
+    holds only as corrected, or is not seen at the horizons that can be played. Every finished experiment is kept:
+    interrupt it, kill it, run it again, and it goes on where it was, with the same numbers.
+
+    For example: marginbandits reproduce --quick --only calibration,figure-1
+    """
+    from marginbandits.experiments.claims import chosen
+    from marginbandits.experiments.reproduce import Programme, text_lines, write_page
+    from marginbandits.experiments.runner import locally, run_plan
+    from marginbandits.experiments.store import Store
+
+    programme = Programme(_explained(lambda: chosen(only)), quick)
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        with Store(out / STORE) as store:
+            store.set_fact("programme", {"command": _command(), "claims": [one.name for one in programme.claims]})
+            done = len(store.finished().intersection(task.key for task in programme.tasks()))
+            claims = f"{len(programme.claims)} claim{'s' * (len(programme.claims) != 1)}"
+            click.echo(f"{len(programme):,} experiments for {claims}; {done:,} done", err=True)
+            failed = _with_progress(
+                len(programme), done, lambda tick: run_plan(programme, store, locally(jobs), progress=tick)
+            )
+            findings = write_page(programme, store, out / PAGE)
+    except KeyboardInterrupt:
+        raise click.ClickException("interrupted; what was finished is kept, run the same command to go on") from None
+    except sqlite3.OperationalError as error:
+        raise click.ClickException(f"{out / STORE}: {error}; what was finished is kept") from error
+    click.echo(f"{text_lines(findings)}\n\nPage: {out / PAGE}")
+    if failed:
+        raise click.ClickException(f"{failed} experiments failed; their tracebacks are on the page")
 
 
 @main.command()
@@ -258,7 +305,7 @@ def _announcement(plan: "Plan", done: int, jobs: int) -> str:
 
 def _facts(plan: "Plan") -> dict[str, Any]:
     return {
-        "command": shlex.join(["marginbandits", *sys.argv[1:]]),
+        "command": _command(),
         "rounds": plan.rounds,
         "seeds": plan.seeds,
         "shuffle": plan.shuffle,
@@ -266,6 +313,10 @@ def _facts(plan: "Plan") -> dict[str, Any]:
         "data": [one.source for one in plan.data],
         "keys": [task.key for task in plan.tasks()],
     }
+
+
+def _command() -> str:
+    return shlex.join(["marginbandits", *sys.argv[1:]])
 
 
 def _spread(dask: str | None, jobs: int) -> "Spread":

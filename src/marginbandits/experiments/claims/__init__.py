@@ -8,13 +8,24 @@ Traceback (most recent call last):
 ValueError: no claim is called 'figure1'; did you mean 'figure-1'?
 """
 
-from marginbandits.experiments.claims import calibration, figure_1
+from marginbandits.experiments.claims import (
+    calibration,
+    figure_1,
+    finite_classes,
+    margin_adaptation,
+    price_of_k,
+    resampling,
+    variance,
+)
 from marginbandits.experiments.claims.claim import Claim
 from marginbandits.validation import suggestion
 
 __all__ = ["CLAIMS", "chosen"]
 
-CLAIMS: tuple[Claim, ...] = tuple(module.CLAIM for module in (calibration, figure_1))
+CLAIMS: tuple[Claim, ...] = tuple(
+    module.CLAIM
+    for module in (calibration, figure_1, variance, finite_classes, price_of_k, margin_adaptation, resampling)
+)
 
 
 def chosen(names: str | None = None) -> tuple[Claim, ...]:

@@ -14,7 +14,9 @@ A verdict is computed from the numbers, never written down.
 'not seen at reachable T'
 """
 
+import functools
 import hashlib
+import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from marginbandits import __version__
 from marginbandits.evaluation import Interval, interval
 from marginbandits.experiments.store import Failure, Outcome
 from marginbandits.types import Array
@@ -99,6 +102,9 @@ class Results:
     def __len__(self) -> int:
         return len(self._measured)
 
+    def __iter__(self) -> Iterator[Measured]:
+        return iter(self._measured)
+
     def where(self, **parameters: Any) -> "Results":
         """Those with these parameters."""
         return Results(
@@ -128,7 +134,8 @@ class Results:
 class Claim:
     """A statement of the paper, how to test it, and how to judge what comes of it.
 
-    `measure` must be a function of a module, so that processes can share it; raise `version` when it changes.
+    `measure` must be a function of a module, so that processes can share it. An experiment is known by its parameters
+    and by that module's text: whoever changes the module runs its experiments anew.
     """
 
     name: str
@@ -139,11 +146,10 @@ class Claim:
     units: Callable[[bool], Sequence[Parameters]]  # of `quick`
     judge: Callable[[Results], Finding]
     errata: tuple[int, ...] = ()
-    version: int = 1
 
     def tasks(self, quick: bool) -> "list[Unit]":
         """All its experiments."""
-        return [Unit(self.name, self.measure, dict(one), self.version) for one in self.units(quick)]
+        return [Unit(self.name, self.measure, dict(one)) for one in self.units(quick)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +159,11 @@ class Unit:
     claim: str
     measure: Callable[..., Mapping[str, float]]
     parameters: dict[str, Any]
-    version: int
 
     @property
     def key(self) -> str:
         """A hash of everything that decides the outcome."""
-        facts = [self.claim, self.version, f"{self.measure.__module__}.{self.measure.__qualname__}", self.parameters]
+        facts = [__version__, self.claim, self.measure.__qualname__, _text(self.measure), self.parameters]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
     def outcome(self) -> Outcome:
@@ -180,13 +185,19 @@ class Unit:
         return ", ".join(f"{name}={value}" for name, value in self.parameters.items() if name != "seed")
 
 
+@functools.cache
+def _text(measure: Callable[..., object]) -> str:
+    """The module a function is from, as text."""
+    return inspect.getsource(inspect.getmodule(measure) or measure)
+
+
 def slope(results: Results, over: str, of: str) -> Interval:
     """The exponent of growth: least squares of log `of` on log `over` for each seed, with a 95% interval over seeds."""
     seeds = [set(one.each("seed")) for _, one in results.split(over)]
     each = []
     for seed in sorted(set.intersection(*seeds)):
         mine = results.where(seed=seed)
-        x = np.array([float(one.parameters[over]) for one in mine._measured])
+        x = np.array([float(one.parameters[over]) for one in mine])
         each.append(np.polyfit(np.log(x), np.log(np.maximum(mine.values(of), 1e-9)), 1)[0])
     return interval(each)
 

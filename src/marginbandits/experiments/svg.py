@@ -132,9 +132,16 @@ def curves_chart(series: Sequence[Series], *, width: int = 330, height: int = 22
     return xy_chart(lines, x, y, width=width, height=height)
 
 
-def dot_chart(rows: Sequence[tuple[str, float, float, float, str]], *, label: str, width: int = 720) -> str:
+def dot_chart(
+    rows: Sequence[tuple[str, float, float, float, str]],
+    *,
+    label: str,
+    width: int = 720,
+    left: int = 250,
+    digits: int = 3,
+) -> str:
     """One row per name: a dot at the mean and a line over its interval; (name, mean, low, high, colour)."""
-    left, step, top = 250, 22, 24
+    step, top = 22, 24
     height = top + step * len(rows) + 8
     finite = [value for _, mean, low, high, _ in rows for value in (mean, low, high) if math.isfinite(value)]
     least, most = min(finite), max(finite)
@@ -153,7 +160,7 @@ def dot_chart(rows: Sequence[tuple[str, float, float, float, str]], *, label: st
             ends = f'x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{y}" y2="{y}"'
             parts.append(f'<line {ends} stroke="{colour}" stroke-width="3"/>')
         parts.append(f'<circle cx="{x(mean):.1f}" cy="{y}" r="5" fill="{colour}"/>')
-        parts.append(f'<text x="{width - 52}" y="{y + 4}">{mean:.3f}</text>')
+        parts.append(f'<text x="{width - 52}" y="{y + 4}">{mean:.{digits}f}</text>')
     return "".join([*parts, "</svg>"])
 
 

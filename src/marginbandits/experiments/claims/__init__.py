@@ -12,9 +12,12 @@ from marginbandits.experiments.claims import (
     calibration,
     figure_1,
     finite_classes,
+    hinge_lmc,
     margin_adaptation,
     price_of_k,
     resampling,
+    separability,
+    smooth_ftl,
     variance,
 )
 from marginbandits.experiments.claims.claim import Claim
@@ -22,10 +25,20 @@ from marginbandits.validation import suggestion
 
 __all__ = ["CLAIMS", "chosen"]
 
-CLAIMS: tuple[Claim, ...] = tuple(
-    module.CLAIM
-    for module in (calibration, figure_1, variance, finite_classes, price_of_k, margin_adaptation, resampling)
+_MODULES = (
+    calibration,
+    variance,
+    figure_1,
+    finite_classes,
+    price_of_k,
+    margin_adaptation,
+    hinge_lmc,
+    resampling,
+    separability,
+    smooth_ftl,
 )
+
+CLAIMS: tuple[Claim, ...] = tuple(module.CLAIM for module in _MODULES)
 
 
 def chosen(names: str | None = None) -> tuple[Claim, ...]:

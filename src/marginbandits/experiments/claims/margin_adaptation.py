@@ -73,10 +73,9 @@ def judge(results: Results) -> Finding:
         )
         rows = [(name, *interval(mine.values(name)), PALETTE[0]) for name in names]
         rows.append(("learnt", *interval(mine.values("loss")), PALETTE[1]))
-        charts.append(
-            figure(f"Loss of {T:,} rounds, {world}", dot_chart(rows, label="with its 95% interval", width=480))
-        )
-    return Finding(lines, [f'<div class="dots scroll">{chart}</div>' for chart in charts])
+        chart = dot_chart(rows, label="mean, with its 95% interval", width=330, left=70, digits=0)
+        charts.append(figure(f"Loss of {T:,} rounds, {world}", chart))
+    return Finding(lines, charts)
 
 
 CLAIM = Claim(

@@ -75,7 +75,7 @@ def _trap() -> dict[str, float]:
 
 def units(quick: bool) -> list[Parameters]:
     """More posteriors in full."""
-    n = 500 if quick else 20_000
+    n = 500 if quick else 10_000
     return [{"K": K, "ratio": r, "n": n, "seed": 0} for K in (2, 3, 4, 10) for r in (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)]
 
 

@@ -189,6 +189,8 @@ def list_everything() -> None:
 @click.option("--nonparametric", metavar="P", type=float, help="Class: entropy ε^-P.")
 @click.option("--lipschitz", metavar="P", type=float, help="Class: 1-Lipschitz functions of P-dimensional contexts.")
 @click.option("--rademacher", metavar="C", type=float, help="Class: sequential Rademacher complexity C√T.")
+@click.option("--networks", metavar="C", type=float, help="Class: norm-bounded networks, of complexity C√T.")
+@click.option("--trees", metavar="C", type=float, help="Class: decision trees of bounded depth, of complexity C√T.")
 @click.option("--lp", metavar="Q D", type=(float, int), help="Class: linear predictors over ℓ_Q, 1 < Q <= 2, in R^D.")
 @click.option("--actions", "n_actions", metavar="K", type=int, default=2, show_default=True, help="Actions.")
 @click.option("--rounds", "horizon", metavar="T", type=int, default=100_000, show_default=True, help="Rounds.")
@@ -236,7 +238,8 @@ def _known_class(name: str, value: Any, bound: float) -> "Known":
         return theory.Power(value, radius=bound)
     if name == "lipschitz":
         return theory.LipschitzPolicies(value)
-    return theory.RademacherRoot(value) if name == "rademacher" else theory.LpLinear(*value)
+    roots = {"rademacher": theory.RademacherRoot, "networks": theory.Networks, "trees": theory.DecisionTrees}
+    return roots[name](value) if name in roots else theory.LpLinear(*value)
 
 
 def _promise_table(found: "list[Promise]") -> str:

@@ -85,9 +85,16 @@ def test_claims_differ_by_name_and_say_where_they_stand() -> None:
     for claim in CLAIMS:
         assert re.search(r"section|appendix", claim.reference)
         assert all(1 <= number <= 26 for number in claim.errata)
-        keys = [unit.key for quick in (True, False) for unit in claim.tasks(quick)]
-        assert len({unit.key for unit in claim.tasks(False)}) == len(claim.tasks(False))
-        assert len(keys) > 0
+        for quick in (True, False):
+            keys = [unit.key for unit in claim.tasks(quick)]
+            assert len(set(keys)) == len(keys) > 0
+
+
+def test_a_changed_module_or_parameter_is_another_experiment() -> None:
+    unit = programme().claims[0].tasks(True)[0]
+    assert dataclasses.replace(unit, code="other").key != unit.key
+    assert dataclasses.replace(unit, parameters={"seed": 99}).key != unit.key
+    assert programme().claims[0].tasks(True)[0].key == unit.key
 
 
 # What quick experiments can decide exactly.

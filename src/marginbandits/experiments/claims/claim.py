@@ -14,7 +14,6 @@ A verdict is computed from the numbers, never written down.
 'not seen at reachable T'
 """
 
-import functools
 import hashlib
 import inspect
 import json
@@ -149,7 +148,9 @@ class Claim:
 
     def tasks(self, quick: bool) -> "list[Unit]":
         """All its experiments."""
-        return [Unit(self.name, self.measure, dict(one)) for one in self.units(quick)]
+        text = inspect.getsource(inspect.getmodule(self.measure) or self.measure)
+        code = hashlib.sha256(text.encode()).hexdigest()
+        return [Unit(self.name, self.measure, dict(one), code) for one in self.units(quick)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +160,12 @@ class Unit:
     claim: str
     measure: Callable[..., Mapping[str, float]]
     parameters: dict[str, Any]
+    code: str  # a hash of the module that measures
 
     @property
     def key(self) -> str:
         """A hash of everything that decides the outcome."""
-        facts = [__version__, self.claim, self.measure.__qualname__, _text(self.measure), self.parameters]
+        facts = [__version__, self.claim, self.measure.__qualname__, self.code, self.parameters]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
     def outcome(self) -> Outcome:
@@ -183,12 +185,6 @@ class Unit:
     @property
     def _label(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in self.parameters.items() if name != "seed")
-
-
-@functools.cache
-def _text(measure: Callable[..., object]) -> str:
-    """The module a function is from, as text."""
-    return inspect.getsource(inspect.getmodule(measure) or measure)
 
 
 def slope(results: Results, over: str, of: str) -> Interval:

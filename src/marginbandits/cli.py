@@ -6,7 +6,8 @@ import re
 import shlex
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -75,17 +76,12 @@ def bakeoff(plan_file: Path | None, out: Path, jobs: int, dask: str | None, **op
     plan = _explained(lambda: _plan(plan_file, options))
     spread = _explained(lambda: _spread(dask, jobs))
     out.mkdir(parents=True, exist_ok=True)
-    try:
-        with Store(out / STORE) as store:
-            facts = _facts(plan)
-            store.set_fact("plan", facts)
-            done = len(store.finished().intersection(facts["keys"]))
-            click.echo(_announcement(plan, done, jobs), err=True)
-            failed = _with_progress(len(plan), done, lambda tick: run_plan(plan, store, spread, progress=tick))
-    except KeyboardInterrupt:
-        raise click.ClickException("interrupted; what was finished is kept, run the same command to go on") from None
-    except sqlite3.OperationalError as error:
-        raise click.ClickException(f"{out / STORE}: {error}; what was finished is kept") from error
+    with _what_is_finished_is_kept(out / STORE), Store(out / STORE) as store:
+        facts = _facts(plan)
+        store.set_fact("plan", facts)
+        done = len(store.finished().intersection(facts["keys"]))
+        click.echo(_announcement(plan, done, jobs), err=True)
+        failed = _with_progress(len(plan), done, lambda tick: run_plan(plan, store, spread, progress=tick))
     _report(out)
     if failed:
         raise click.ClickException(f"{failed} tasks failed; their tracebacks are in the report")
@@ -118,20 +114,15 @@ def reproduce(quick: bool, only: str | None, jobs: int, out: Path) -> None:
 
     programme = Programme(_explained(lambda: chosen(only)), quick)
     out.mkdir(parents=True, exist_ok=True)
-    try:
-        with Store(out / STORE) as store:
-            store.set_fact("programme", {"command": _command(), "claims": [one.name for one in programme.claims]})
-            done = len(store.finished().intersection(task.key for task in programme.tasks()))
-            claims = f"{len(programme.claims)} claim{'s' * (len(programme.claims) != 1)}"
-            click.echo(f"{len(programme):,} experiments for {claims}; {done:,} done", err=True)
-            failed = _with_progress(
-                len(programme), done, lambda tick: run_plan(programme, store, locally(jobs), progress=tick)
-            )
-            findings = write_page(programme, store, out / PAGE)
-    except KeyboardInterrupt:
-        raise click.ClickException("interrupted; what was finished is kept, run the same command to go on") from None
-    except sqlite3.OperationalError as error:
-        raise click.ClickException(f"{out / STORE}: {error}; what was finished is kept") from error
+    with _what_is_finished_is_kept(out / STORE), Store(out / STORE) as store:
+        store.set_fact("programme", {"command": _command(), "claims": [one.name for one in programme.claims]})
+        done = len(store.finished().intersection(task.key for task in programme.tasks()))
+        claims = f"{len(programme.claims)} claim{'s' * (len(programme.claims) != 1)}"
+        click.echo(f"{len(programme):,} experiments for {claims}; {done:,} done", err=True)
+        failed = _with_progress(
+            len(programme), done, lambda tick: run_plan(programme, store, locally(jobs), progress=tick)
+        )
+        findings = write_page(programme, store, out / PAGE)
     click.echo(f"{text_lines(findings)}\n\nPage: {out / PAGE}")
     if failed:
         raise click.ClickException(f"{failed} experiments failed; their tracebacks are on the page")
@@ -330,6 +321,17 @@ def _spread(dask: str | None, jobs: int) -> "Spread":
     from marginbandits.experiments.dask_runner import on_dask
 
     return on_dask(dask, workers=jobs)
+
+
+@contextmanager
+def _what_is_finished_is_kept(path: Path) -> Iterator[None]:
+    """Say so when a run is interrupted or its store cannot be written."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise click.ClickException("interrupted; what was finished is kept, run the same command to go on") from None
+    except sqlite3.OperationalError as error:
+        raise click.ClickException(f"{path}: {error}; what was finished is kept") from error
 
 
 def _with_progress(total: int, done: int, run: Callable[[Callable[[], object]], int]) -> int:

@@ -17,6 +17,7 @@ from html import escape
 from pathlib import Path
 
 from marginbandits.experiments.claims.claim import Claim, Finding, Line, Measured, Results, Unit, Verdict
+from marginbandits.experiments.claims.errata import ERRATA
 from marginbandits.experiments.html import count, failed_tasks, page, rerun, table
 from marginbandits.experiments.store import Store
 
@@ -88,10 +89,11 @@ def write_page(programme: Programme, store: Store, path: Path) -> list[Finding]:
         f"and efficient algorithms”; {count(len(programme), 'experiment')}{', quick' * programme.quick}</p>",
         f'<p class="lead">{escape(tally or "Nothing is finished yet")}.</p>',
         "<p>Every verdict is computed from the experiments, and would change with them. Intervals are 95% over seeds. "
-        "A rate is about T → ∞: what is seen at the T that can be played neither proves nor refutes it. Errata are "
-        "numbered as in the documentation's page of that name.</p>",
+        "A rate is about T → ∞: what is seen at the T that can be played neither proves nor refutes it. Errata have "
+        "the numbers of the documentation's page of that name, which has a check for each.</p>",
         _overview(programme, findings),
         *(_section(claim, finding) for claim, finding in zip(programme.claims, findings, strict=True)),
+        _errata(programme.claims),
         failed_tasks([one for one in store.failures() if one.key in keys]),
         rerun(settings if isinstance(settings, Mapping) else {}),
     ]
@@ -101,7 +103,7 @@ def write_page(programme: Programme, store: Store, path: Path) -> list[Finding]:
 
 def _overview(programme: Programme, findings: Sequence[Finding]) -> str:
     rows = [
-        [f'<a href="#{claim.name}">{_pretty(line.claim)}</a>', *_cells(line)]
+        [f'<a href="#{claim.name}">{_raised(line.claim)}</a>', *_cells(line)]
         for claim, finding in zip(programme.claims, findings, strict=True)
         for line in finding.lines
     ]
@@ -117,12 +119,24 @@ def _section(claim: Claim, finding: Finding) -> str:
     errata = f"; errata {', '.join(f'E{number}' for number in claim.errata)}" if claim.errata else ""
     notes = "".join(f"<p>{_pretty(note)}</p>" for note in finding.notes)
     return (
-        f'<h2 id="{claim.name}">{escape(claim.title)}</h2><p class="note">{escape(claim.reference + errata)}</p>'
+        f'<h2 id="{claim.name}">{escape(claim.title)}</h2><p class="note">{_pretty(claim.reference + errata)}</p>'
         f"<p>{_pretty(claim.explanation)}</p>"
         f"<div class='grid-of-charts wide'>{''.join(finding.figures)}</div>{notes}"
     )
 
 
 def _pretty(words: str) -> str:
-    """Exponents raised: T^{p/(p+1)}, ε^-p, 10^40."""
+    """Exponents raised: T^{p/(p+1)}, ε^-p, 10^40; errata linked: E10."""
+    return re.sub(r"\bE(\d+)\b", r'<a href="#E\1">E\1</a>', _raised(words))
+
+
+def _raised(words: str) -> str:
     return re.sub(r"\^(?:\{([^}]*)\}|(-?[\w.]+))", lambda m: f"<sup>{m[1] or m[2]}</sup>", escape(words))
+
+
+def _errata(claims: Sequence[Claim]) -> str:
+    numbers = sorted({number for claim in claims for number in claim.errata})
+    items = "".join(
+        f'<p id="E{number}"><strong>E{number}</strong> {_pretty(ERRATA[number])}.</p>' for number in numbers
+    )
+    return f"<h2>Errata</h2>{items}" if items else ""

@@ -31,6 +31,14 @@ _TINTS = {
     Verdict.FAILS: "#C2410C",
 }
 
+_MANY = {
+    Verdict.HOLDS: "hold",
+    Verdict.REACHED: "hold at reachable T",
+    Verdict.UNSEEN: "are not seen at reachable T",
+    Verdict.CORRECTED: "fail as printed and hold as corrected",
+    Verdict.FAILS: "fail",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Programme:
@@ -79,15 +87,12 @@ def write_page(programme: Programme, store: Store, path: Path) -> list[Finding]:
     findings = judged(programme, store)
     settings = store.fact("programme")
     lines = [line for finding in findings for line in finding.lines]
-    tally = ", ".join(
-        f"{number} {one.value}" for one in Verdict if (number := sum(line.verdict is one for line in lines))
-    )
     keys = {unit.key for unit in programme.tasks()}
     body = [
         "<h1>The paper, run</h1>",
         '<p class="note">Foster &amp; Krishnamurthy (2018), “Contextual bandits with surrogate losses: margin bounds '
         f"and efficient algorithms”; {count(len(programme), 'experiment')}{', quick' * programme.quick}</p>",
-        f'<p class="lead">{escape(tally or "Nothing is finished yet")}.</p>',
+        f'<p class="lead">{_tally(lines)}</p>',
         "<p>Every verdict is computed from the experiments, and would change with them. Intervals are 95% over seeds. "
         "A rate is about T → ∞: what is seen at the T that can be played neither proves nor refutes it. Errata have "
         "the numbers of the documentation's page of that name, which has a check for each.</p>",
@@ -99,6 +104,13 @@ def write_page(programme: Programme, store: Store, path: Path) -> list[Finding]:
     ]
     path.write_text(page("The paper, run", body), encoding="utf-8")
     return findings
+
+
+def _tally(lines: Sequence[Line]) -> str:
+    if not lines:
+        return "Nothing is finished yet."
+    counted = {one: sum(line.verdict is one for line in lines) for one in Verdict}
+    return f"Of {len(lines)} claims " + ", ".join(f"{n} {_MANY[one]}" for one, n in counted.items() if n) + "."
 
 
 def _overview(programme: Programme, findings: Sequence[Finding]) -> str:

@@ -206,6 +206,8 @@ def test_rademacher_rates(game: Game, rad: float) -> None:
     price = theory.price_of_bandit_feedback(rad, dataclasses.replace(game, margin=1.0))
     assert theory.rademacher(rad, dataclasses.replace(game, margin=1.0)).value / rad == pytest.approx(price)
     assert theory.linear_type_2(game).value == pytest.approx(K * (T / g) ** (2 / 3))
+    for named in (theory.networks, theory.decision_trees):
+        assert named(game, 2.0).value == pytest.approx(K * (2.0 * T / g) ** (2 / 3))
     two = theory.lp_linear(2.0, 10**9, game)
     assert two.value == pytest.approx(theory.linear_type_2(game).value)
     assert theory.lp_linear(1.5, 3, game).value <= two.value * (T / g) ** 0.1 + 1e-9
@@ -272,6 +274,7 @@ def test_lipschitz_rates() -> None:
 def everything(game: Game) -> list[Bound]:
     kinds: list[Known] = [FiniteSize(9), Parametric(3.0), Power(1.0), Power(3.0)]
     others: list[Known] = [theory.LipschitzPolicies(2.0), theory.RademacherRoot(1.0), theory.LpLinear(1.5, 4)]
+    others += [theory.Networks(2.0), theory.DecisionTrees(1.0)]
     return [bound for known in [*kinds, *others] for bound in theory.promises(known, game)]
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from marginbandits.scores import Linear
 from marginbandits.theory import (
+    Bound,
     Setting,
     exponential_weights_rate,
     hinge_ew_ideal,
@@ -82,6 +83,55 @@ def test_the_ideal_rate_is_the_best_rate(d: int, K: int, T: int, margin: float, 
     assert exact.value >= sharp.value * (1 - 1e-12)
     capped = hinge_lmc_corrected(setting, eta=exponential_weights_rate(setting), mu=0.0, cap=10.0)
     assert capped.value > exact.value
+
+
+def versions(setting: Setting) -> dict[str, Bound]:
+    """Hinge-LMC's bound three times: as printed, as proved at the theorem's parameters, and with exact draws."""
+    tuned = hinge_lmc_tuning(setting)
+    corrected = hinge_lmc_corrected(setting, eta=tuned.eta, mu=tuned.mu, cap=tuned.cap, accuracy=tuned.accuracy)
+    return {"printed": hinge_lmc_printed(setting), "corrected": corrected, "ideal": hinge_ew_ideal(setting)}
+
+
+def class_and_variance(bound: Bound) -> float:
+    return bound.terms["class"] + bound.terms["variance"]
+
+
+@settings(max_examples=200)
+@given(
+    st.integers(1, 50),
+    st.integers(2, 20),
+    st.integers(4, 10**8),
+    st.floats(0.01, 1.0),
+    st.floats(1.0, 10.0),
+    st.floats(1.01, 10.0),
+)
+def test_hinge_lmc_bounds_grow(d: int, K: int, T: int, margin: float, bound: float, more: float) -> None:
+    here = Setting(d, K, T, margin, bound=bound)
+    harder = {
+        "d": dataclasses.replace(here, dimension=math.ceil(more * d)),
+        "T": dataclasses.replace(here, horizon=math.ceil(more * T)),
+        "1/γ": dataclasses.replace(here, margin=margin / more),
+        "B": dataclasses.replace(here, bound=bound * more),
+    }
+    for name, setting in harder.items():
+        for version, harder_bound in versions(setting).items():
+            assert versions(here)[version].value <= harder_bound.value * (1 + 1e-9), (version, name)
+    # K enters by its logarithm only: η falls as 1/K, and regret counts 1/K. What is left, 1/K, falls.
+    for version, wider in versions(dataclasses.replace(here, n_actions=math.ceil(more * K))).items():
+        assert class_and_variance(versions(here)[version]) <= class_and_variance(wider) * (1 + 1e-9), version
+
+
+@settings(max_examples=100)
+@given(st.integers(1, 50), st.integers(2, 20), st.integers(4, 10**8), st.floats(0.01, 1.0), st.floats(1.0, 10.0))
+def test_hinge_lmc_bounds_scale_like_the_root_of_d_and_t(d: int, K: int, T: int, margin: float, bound: float) -> None:
+    here, size = Setting(d, K, T, margin, bound=bound), 2 * T * K / margin
+    four_d = hinge_ew_ideal(dataclasses.replace(here, dimension=4 * d))
+    assert class_and_variance(four_d) == pytest.approx(2 * class_and_variance(hinge_ew_ideal(here)))
+    four_t = hinge_ew_ideal(dataclasses.replace(here, horizon=4 * T))
+    logs = math.sqrt(math.log(4 * size) / math.log(size))
+    assert class_and_variance(four_t) == pytest.approx(2 * logs * class_and_variance(hinge_ew_ideal(here)))
+    scaled = hinge_ew_ideal(dataclasses.replace(here, margin=3 * margin, bound=3 * bound, radius=3.0))
+    assert scaled.value == pytest.approx(hinge_ew_ideal(here).value)  # nothing has a scale but B/γ and RL/γ
 
 
 @pytest.mark.parametrize(

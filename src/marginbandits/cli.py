@@ -6,7 +6,8 @@ import re
 import shlex
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,6 +27,7 @@ T = TypeVar("T")
 
 STORE = "results.sqlite"
 REPORT = "report.html"
+PAGE = "reproduce.html"
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -74,20 +76,56 @@ def bakeoff(plan_file: Path | None, out: Path, jobs: int, dask: str | None, **op
     plan = _explained(lambda: _plan(plan_file, options))
     spread = _explained(lambda: _spread(dask, jobs))
     out.mkdir(parents=True, exist_ok=True)
-    try:
-        with Store(out / STORE) as store:
-            facts = _facts(plan)
-            store.set_fact("plan", facts)
-            done = len(store.finished().intersection(facts["keys"]))
-            click.echo(_announcement(plan, done, jobs), err=True)
-            failed = _with_progress(len(plan), done, lambda tick: run_plan(plan, store, spread, progress=tick))
-    except KeyboardInterrupt:
-        raise click.ClickException("interrupted; what was finished is kept, run the same command to go on") from None
-    except sqlite3.OperationalError as error:
-        raise click.ClickException(f"{out / STORE}: {error}; what was finished is kept") from error
+    with _what_is_finished_is_kept(out / STORE), Store(out / STORE) as store:
+        facts = _facts(plan)
+        store.set_fact("plan", facts)
+        done = len(store.finished().intersection(facts["keys"]))
+        click.echo(_announcement(plan, done, jobs), err=True)
+        failed = _with_progress(len(plan), done, lambda tick: run_plan(plan, store, spread, progress=tick))
     _report(out)
     if failed:
         raise click.ClickException(f"{failed} tasks failed; their tracebacks are in the report")
+
+
+@main.command()
+@click.option("--quick", is_flag=True, help="A first look, in about two minutes.")
+@click.option("--only", metavar="CLAIMS", help="Claims to test, separated by commas; all by default.")
+@click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Processes.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("reproduce"),
+    show_default=True,
+    help="Folder for results and page; the same command again resumes there.",
+)
+def reproduce(quick: bool, only: str | None, jobs: int, out: Path) -> None:
+    """Test the paper's claims by experiment, and write one page with a verdict for each.
+
+    Every claim becomes experiments; the page says what the paper states, what was measured, and whether it holds,
+    holds only as corrected, or is not seen at the horizons that can be played. Every finished experiment is kept:
+    interrupt it, kill it, run it again, and it goes on where it was, with the same numbers.
+
+    For example: marginbandits reproduce --quick --only calibration,figure-1
+    """
+    from marginbandits.experiments.claims import chosen
+    from marginbandits.experiments.reproduce import Programme, text_lines, write_page
+    from marginbandits.experiments.runner import locally, run_plan
+    from marginbandits.experiments.store import Store
+
+    programme = Programme(_explained(lambda: chosen(only)), quick)
+    out.mkdir(parents=True, exist_ok=True)
+    with _what_is_finished_is_kept(out / STORE), Store(out / STORE) as store:
+        store.set_fact("programme", {"command": _command(), "claims": [one.name for one in programme.claims]})
+        done = len(store.finished().intersection(task.key for task in programme.tasks()))
+        claims = f"{len(programme.claims)} claim{'s' * (len(programme.claims) != 1)}"
+        click.echo(f"{len(programme):,} experiments for {claims}; {done:,} done", err=True)
+        failed = _with_progress(
+            len(programme), done, lambda tick: run_plan(programme, store, locally(jobs), progress=tick)
+        )
+        findings = write_page(programme, store, out / PAGE)
+    click.echo(f"{text_lines(findings)}\n\nPage: {out / PAGE}")
+    if failed:
+        raise click.ClickException(f"{failed} experiments failed; their tracebacks are on the page")
 
 
 @main.command()
@@ -142,6 +180,8 @@ def list_everything() -> None:
 @click.option("--nonparametric", metavar="P", type=float, help="Class: entropy ε^-P.")
 @click.option("--lipschitz", metavar="P", type=float, help="Class: 1-Lipschitz functions of P-dimensional contexts.")
 @click.option("--rademacher", metavar="C", type=float, help="Class: sequential Rademacher complexity C√T.")
+@click.option("--networks", metavar="C", type=float, help="Class: norm-bounded networks, of complexity C√T.")
+@click.option("--trees", metavar="C", type=float, help="Class: decision trees of bounded depth, of complexity C√T.")
 @click.option("--lp", metavar="Q D", type=(float, int), help="Class: linear predictors over ℓ_Q, 1 < Q <= 2, in R^D.")
 @click.option("--actions", "n_actions", metavar="K", type=int, default=2, show_default=True, help="Actions.")
 @click.option("--rounds", "horizon", metavar="T", type=int, default=100_000, show_default=True, help="Rounds.")
@@ -189,7 +229,8 @@ def _known_class(name: str, value: Any, bound: float) -> "Known":
         return theory.Power(value, radius=bound)
     if name == "lipschitz":
         return theory.LipschitzPolicies(value)
-    return theory.RademacherRoot(value) if name == "rademacher" else theory.LpLinear(*value)
+    roots = {"rademacher": theory.RademacherRoot, "networks": theory.Networks, "trees": theory.DecisionTrees}
+    return roots[name](value) if name in roots else theory.LpLinear(*value)
 
 
 def _promise_table(found: "list[Promise]") -> str:
@@ -258,7 +299,7 @@ def _announcement(plan: "Plan", done: int, jobs: int) -> str:
 
 def _facts(plan: "Plan") -> dict[str, Any]:
     return {
-        "command": shlex.join(["marginbandits", *sys.argv[1:]]),
+        "command": _command(),
         "rounds": plan.rounds,
         "seeds": plan.seeds,
         "shuffle": plan.shuffle,
@@ -266,6 +307,10 @@ def _facts(plan: "Plan") -> dict[str, Any]:
         "data": [one.source for one in plan.data],
         "keys": [task.key for task in plan.tasks()],
     }
+
+
+def _command() -> str:
+    return shlex.join(["marginbandits", *sys.argv[1:]])
 
 
 def _spread(dask: str | None, jobs: int) -> "Spread":
@@ -276,6 +321,17 @@ def _spread(dask: str | None, jobs: int) -> "Spread":
     from marginbandits.experiments.dask_runner import on_dask
 
     return on_dask(dask, workers=jobs)
+
+
+@contextmanager
+def _what_is_finished_is_kept(path: Path) -> Iterator[None]:
+    """Say so when a run is interrupted or its store cannot be written."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise click.ClickException("interrupted; what was finished is kept, run the same command to go on") from None
+    except sqlite3.OperationalError as error:
+        raise click.ClickException(f"{path}: {error}; what was finished is kept") from error
 
 
 def _with_progress(total: int, done: int, run: Callable[[Callable[[], object]], int]) -> int:

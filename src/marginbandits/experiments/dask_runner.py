@@ -8,8 +8,7 @@ writes them. On a cluster of other machines the data files must lie at the same 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 
-from marginbandits.experiments.plan import Task
-from marginbandits.experiments.runner import Spread, run_task
+from marginbandits.experiments.runner import Spread, Task, run_task
 from marginbandits.experiments.store import Failure, Outcome
 
 __all__ = ["on_dask"]

@@ -33,6 +33,8 @@ from marginbandits import learners, saving
 from marginbandits.environments.classification import BUNDLED, Classification
 from marginbandits.environments.tables import SUFFIXES, read_table
 from marginbandits.evaluation import linear_policy_losses
+from marginbandits.experiments.measure import measure
+from marginbandits.experiments.store import Failure, Outcome
 from marginbandits.learners.base import Learner
 from marginbandits.learners.vowpal_wabbit import VowpalWabbit
 from marginbandits.types import Array
@@ -108,6 +110,18 @@ class Task:
             "shuffle": self.shuffle,
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+
+    def outcome(self) -> Outcome:
+        """Run it."""
+        environment = self.data.environment(self.rounds, self.seed, self.shuffle)
+        learner = self.learner.build(environment.n_actions, np.random.default_rng([self.seed, 1]))
+        losses, metrics = measure(learner, environment)
+        metrics["linear_policy_loss"] = self.data.linear_policy_loss(self.rounds)
+        return Outcome(self.key, self.learner.label, self.data.name, environment.n_actions, self.seed, losses, metrics)
+
+    def failure(self, reason: str) -> Failure:
+        """It could not be run."""
+        return Failure(self.key, self.learner.label, self.data.name, self.seed, reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,51 +1,23 @@
 """The report: one HTML file, no network, for a person who was not there."""
 
-import json
-import platform
 from collections.abc import Mapping
 from html import escape
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
 
-from marginbandits import __version__
-from marginbandits.experiments.store import Failure, Store
+from marginbandits.experiments.html import count, failed_tasks, figure, key, legend, page, rerun, table
+from marginbandits.experiments.store import Store
 from marginbandits.experiments.summary import LEARNABLE, LEVEL, SKYLINE, Summary, summarise
 from marginbandits.experiments.svg import OTHERS, PALETTE, Series, curves_chart, dot_chart
 
 __all__ = ["result_sentence", "text_table", "write_report"]
 
-_STYLE = """
-:root { --ink: #1d232b; --soft: #5b6673; --line: #dfe3e8; }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 1120px; padding: 28px 20px 60px; color: var(--ink);
-  font: 15px/1.5 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-h1 { font-size: 26px; margin: 0 0 4px; } h2 { font-size: 19px; margin: 36px 0 8px; }
-h3 { font-size: 14px; margin: 0 0 4px; }
-p { max-width: 75ch; } .lead { font-size: 18px; } .note { color: var(--soft); font-size: 13px; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: 4px 10px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
-th { font-weight: 600; color: var(--soft); font-size: 13px; white-space: normal; vertical-align: bottom; }
-td.best { font-weight: 700; } .matrix td, .matrix th { text-align: center; min-width: 44px; }
-.matrix td:first-child, .matrix th:first-child { text-align: left; }
-.key { display: inline-block; width: 12px; height: 12px; border-radius: 3px; margin-right: 7px; vertical-align: -1px; }
-.entry { white-space: nowrap; margin-right: 14px; }
-.grid-of-charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(300px, 1fr)); gap: 18px; }
-figure { margin: 0; break-inside: avoid; } svg { max-width: 100%; height: auto; }
-svg text { font: 10.5px system-ui, sans-serif; fill: var(--soft); } svg .grid { stroke: var(--line); stroke-width: 1; }
-.dots svg { min-width: 560px; } .dots text { font-size: 12.5px; fill: var(--ink); }
-pre { background: #f5f6f8; padding: 12px 14px; overflow-x: auto; font-size: 13px; border-radius: 6px; }
-@media print { body { max-width: none; padding: 0; font-size: 11px; } h2 { break-after: avoid; }
-  .scroll { overflow: visible; } }
-"""
-
 
 def result_sentence(summary: Summary) -> str:
     """The result in one sentence."""
     rivals = [one for one in summary.standings if one.learner != SKYLINE and "hindsight" not in one.learner]
-    sets = _count(len(summary.data), "data set")
+    sets = count(len(summary.data), "data set")
     best = rivals[0]
     sentence = f"{best.learner} lost least: mean loss {best.loss.mean:.3f} over {sets}"
     if len(rivals) > 1:
@@ -85,8 +57,8 @@ def write_report(store: Store, path: Path, *, hindsight: bool = False) -> Summar
     colours = dict(zip(summary.learners, (*PALETTE, *[OTHERS] * len(summary.learners)), strict=False))
     body = [
         "<h1>Bake-off</h1>",
-        f'<p class="note">{_count(len(summary.data), "data set")}, {_count(len(summary.learners), "learner")}, '
-        f"{_count(summary.n_seeds, 'seed')}, at most {settings.get('rounds', '?')} rounds each</p>",
+        f'<p class="note">{count(len(summary.data), "data set")}, {count(len(summary.learners), "learner")}, '
+        f"{count(summary.n_seeds, 'seed')}, at most {settings.get('rounds', '?')} rounds each</p>",
         f'<p class="lead">{escape(result_sentence(summary))}</p>',
         _incomplete(summary),
         _leaderboard(summary, colours),
@@ -94,34 +66,11 @@ def write_report(store: Store, path: Path, *, hindsight: bool = False) -> Summar
         _losses(summary),
         _curves(summary, colours),
         _diagnostics(summary, colours),
-        _failures([one for one in store.failures() if wanted is None or one.key in wanted]),
-        _rerun(settings),
+        failed_tasks([one for one in store.failures() if wanted is None or one.key in wanted]),
+        rerun(settings),
     ]
-    html = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Bake-off</title>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
-        f"<style>{_STYLE}</style></head><body>{''.join(body)}</body></html>"
-    )
-    path.write_text(html, encoding="utf-8")
+    path.write_text(page("Bake-off", body), encoding="utf-8")
     return summary
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
-def _key(colour: str) -> str:
-    return f'<span class="key" style="background:{colour}"></span>'
-
-
-def _table(head: list[str], rows: list[list[str]], kind: str = "") -> str:
-    top = "".join(f"<th>{cell}</th>" for cell in head)
-    lines = "".join("<tr>" + "".join(_cell(cell) for cell in row) + "</tr>" for row in rows)
-    return f'<div class="scroll"><table class="{kind}"><tr>{top}</tr>{lines}</table></div>'
-
-
-def _cell(cell: str) -> str:
-    return cell if cell.startswith("<td") else f"<td>{cell}</td>"
 
 
 def _incomplete(summary: Summary) -> str:
@@ -136,7 +85,7 @@ def _leaderboard(summary: Summary, colours: dict[str, str]) -> str:
     for one in summary.standings:
         note = " (sees every loss)" if one.learner == SKYLINE else ""
         band = f"{one.loss.low:.3f} to {one.loss.high:.3f}" if summary.n_seeds > 1 else "one seed"
-        name = _key(colours[one.learner]) + escape(one.learner) + note
+        name = key(colours[one.learner]) + escape(one.learner) + note
         numbers = [
             f"{one.loss.mean:.4f}",
             band,
@@ -156,7 +105,7 @@ def _leaderboard(summary: Summary, colours: dict[str, str]) -> str:
     )
     places = [(s.learner, *s.rank, colours[s.learner]) for s in sorted(summary.standings, key=lambda s: s.rank.mean)]
     return (
-        f"<h2>Leaderboard</h2>{_table(head, rows)}<p class='note'>{explain}</p>"
+        f"<h2>Leaderboard</h2>{table(head, rows)}<p class='note'>{explain}</p>"
         f"<div class='dots scroll'>{dot_chart(dots, label='mean loss, with its 95% interval over seeds')}</div>"
         f"<div class='dots scroll'>{dot_chart(places, label='mean rank, with its 95% interval over data sets')}</div>"
     )
@@ -180,7 +129,7 @@ def _matrix(summary: Summary) -> str:
         "each example's difference in loss, averaged over seeds, tested over examples, two-sided at "
         f"{LEVEL:.0%}. No parameter was chosen in hindsight, except where a name says so."
     )
-    return f"<h2>Wins and losses</h2>{_table(head, rows, 'matrix')}<p class='note'>{explain}</p>"
+    return f"<h2>Wins and losses</h2>{table(head, rows, 'matrix')}<p class='note'>{explain}</p>"
 
 
 def _losses(summary: Summary) -> str:
@@ -191,17 +140,17 @@ def _losses(summary: Summary) -> str:
         rows.append([escape(name), *cells])
     rows.append(["<strong>mean</strong>", *(f"<td class='best'>{v:.3f}</td>" for v in summary.table.mean(0))])
     head = ["data set", *(escape(name) for name in summary.learners)]
-    return f"<h2>Mean loss by data set</h2>{_table(head, rows)}"
+    return f"<h2>Mean loss by data set</h2>{table(head, rows)}"
 
 
 def _curves(summary: Summary, colours: dict[str, str]) -> str:
-    legend = " ".join(f'<span class="entry">{_key(colours[name])}{escape(name)}</span>' for name in summary.learners)
+    names = legend((name, colours[name]) for name in summary.learners)
     figures = []
     for data, lines in summary.curves.items():
         series = [Series(name, values, colours[name]) for name, values in lines.items()]
-        figures.append(f"<figure><h3>{escape(data)}</h3>{curves_chart(series)}</figure>")
+        figures.append(figure(data, curves_chart(series)))
     return (
-        f"<h2>Loss so far</h2><p class='note'>{legend}</p><p class='note'>Mean over seeds with a 95% band; rounds on a "
+        f"<h2>Loss so far</h2><p class='note'>{names}</p><p class='note'>Mean over seeds with a 95% band; rounds on a "
         f"logarithmic axis.</p><div class='grid-of-charts'>{''.join(figures)}</div>"
     )
 
@@ -209,41 +158,15 @@ def _curves(summary: Summary, colours: dict[str, str]) -> str:
 def _diagnostics(summary: Summary, colours: dict[str, str]) -> str:
     head = ["learner", *summary.standings[0].diagnostics]
     rows = [
-        [_key(colours[one.learner]) + escape(one.learner), *(_shown(value) for value in one.diagnostics.values())]
+        [key(colours[one.learner]) + escape(one.learner), *(_shown(value) for value in one.diagnostics.values())]
         for one in summary.standings
     ]
     explain = (
         "Smallest probability: of any action played. Effective sample share: how much of the log would be left for "
         "evaluating uniform play off-policy. Rounds per second: median, acting and learning one round at a time."
     )
-    return f"<h2>Diagnostics</h2>{_table(head, rows)}<p class='note'>{explain}</p>"
+    return f"<h2>Diagnostics</h2>{table(head, rows)}<p class='note'>{explain}</p>"
 
 
 def _shown(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
-def _failures(failures: list[Failure]) -> str:
-    if not failures:
-        return ""
-    shown = "".join(
-        f"<h3>{escape(one.learner)} on {escape(one.data)}, seed {one.seed}</h3><pre>{escape(one.traceback)}</pre>"
-        for one in failures[:20]
-    )
-    return f"<h2>{len(failures)} tasks failed</h2>{shown}"
-
-
-def _rerun(settings: Mapping[str, object]) -> str:
-    packages = ("numpy", "scipy", "numba", "scikit-learn", "vowpalwabbit")
-    versions = [f"marginbandits {__version__}", f"Python {platform.python_version()}"]
-    for package in packages:
-        try:
-            versions.append(f"{package} {version(package)}")
-        except PackageNotFoundError:
-            continue
-    shown = {name: value for name, value in settings.items() if name not in ("keys", "command")}
-    return (
-        f"<h2>To run it again</h2><p>{escape(', '.join(versions))}.</p>"
-        f"<pre>{escape(str(settings.get('command', '')))}</pre>"
-        f"<details><summary>The plan</summary><pre>{escape(json.dumps(shown, indent=2))}</pre></details>"
-    )

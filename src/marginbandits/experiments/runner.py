@@ -1,12 +1,12 @@
 """Run a plan's tasks, anywhere, and put each outcome into the store as it ends.
 
-Where a task runs cannot change its outcome: its randomness comes from its seed alone, and linear algebra runs on one
-thread. `workers` says where: 1 in this process, n in n processes; `dask_runner` puts the same function on a cluster.
+A task is anything with a key, an outcome and words for its failure: a bake-off's, or an experiment of `claims`. Where
+it runs cannot change its outcome: its randomness comes from its seed alone, and linear algebra runs on one thread.
+`workers` says where: 1 in this process, n in n processes; `dask_runner` puts the same function on a cluster.
 """
 
 import multiprocessing
 import os
-import resource
 import signal
 import threading
 import time
@@ -15,33 +15,54 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from typing import Protocol
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
-from marginbandits.experiments.plan import Plan, Task
+from marginbandits.experiments.plan import Plan
 from marginbandits.experiments.simulate import simulate
 from marginbandits.experiments.store import Failure, Outcome, Store
-from marginbandits.types import Array
 
-__all__ = ["Spread", "estimated_seconds", "locally", "run_plan", "run_task"]
+__all__ = ["Spread", "Sweep", "Task", "estimated_seconds", "locally", "run_plan", "run_task"]
 
 _SPAWN = multiprocessing.get_context("spawn")
+
+
+class Task(Protocol):
+    """One piece of work; it travels between processes."""
+
+    @property
+    def key(self) -> str:
+        """A hash of everything that decides the outcome."""
+
+    def outcome(self) -> Outcome:
+        """Do the work."""
+
+    def failure(self, reason: str) -> Failure:
+        """What the store keeps if it cannot be done."""
+
+
+class Sweep(Protocol):
+    """All the tasks of a run."""
+
+    def tasks(self) -> Iterable[Task]:
+        """Every task, in the order to run them."""
+
 
 Spread = Callable[[Iterable[Task]], Iterator[Outcome | Failure]]
 """Runs tasks somewhere and yields what comes of each, in any order."""
 
 
 def run_task(task: Task) -> Outcome | Failure:
-    """One learner through one data set; whatever it raises becomes a Failure with its traceback."""
+    """One task; whatever it raises becomes a Failure with its traceback."""
     try:
         with threadpool_limits(1):
-            return _outcome(task)
+            return task.outcome()
     except Exception:  # a task's failure is a result: it is stored, reported, and the others go on
-        return _failure(task, traceback.format_exc())
+        return task.failure(traceback.format_exc())
 
 
-def run_plan(plan: Plan, store: Store, spread: Spread, *, progress: Callable[[], object] | None = None) -> int:
+def run_plan(plan: Sweep, store: Store, spread: Spread, *, progress: Callable[[], object] | None = None) -> int:
     """Run what the store does not have yet; returns how many tasks failed."""
     done = store.finished()
     left = [task for task in plan.tasks() if task.key not in done]
@@ -108,7 +129,7 @@ def _in_processes(tasks: Iterable[Task], workers: int) -> Iterator[Outcome | Fai
                 alone = bool(suspects)
         except BrokenProcessPool:
             if alone and len(under_way) == 1:
-                yield _failure(next(iter(under_way.values())), "its process died: out of memory, or killed")
+                yield next(iter(under_way.values())).failure("its process died: out of memory, or killed")
             else:
                 suspects.extend(under_way.values())
         finally:
@@ -130,35 +151,3 @@ def _follow_the_parent() -> None:
             os._exit(1)
 
     threading.Thread(target=leave, daemon=True).start()
-
-
-def _failure(task: Task, reason: str) -> Failure:
-    return Failure(task.key, task.learner.label, task.data.name, task.seed, reason)
-
-
-def _outcome(task: Task) -> Outcome:
-    environment = task.data.environment(task.rounds, task.seed, task.shuffle)
-    learner = task.learner.build(environment.n_actions, np.random.default_rng([task.seed, 1]))
-    start = time.perf_counter()
-    trace = simulate(learner, environment)
-    seconds = time.perf_counter() - start
-    metrics = {
-        "loss": float(trace.losses.mean()),
-        "uniform_loss": float(environment.losses.mean()),
-        "best_action_loss": float(environment.losses.mean(0).min()),
-        "linear_policy_loss": task.data.linear_policy_loss(task.rounds),
-        "smallest_probability": float(trace.probabilities.min()),
-        "effective_sample_share": _effective_sample_share(trace.laws),
-        "rounds_per_second": len(trace.losses) / seconds,
-        "state_bytes": float(sum(array.nbytes for array in learner.state().values())),
-        "peak_bytes": 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
-    }
-    label, data = task.learner.label, task.data.name
-    return Outcome(task.key, label, data, environment.n_actions, task.seed, trace.losses, metrics)
-
-
-def _effective_sample_share(laws: Array) -> float:
-    """1/E[w²] of the weights w = (1/K)/p(a) that evaluating uniform play on this log would need; 0 if p(a) = 0."""
-    with np.errstate(divide="ignore"):
-        second_moment = (1.0 / laws).sum(1).mean() / laws.shape[1] ** 2
-    return float(1.0 / second_moment)

@@ -8,14 +8,23 @@ from marginbandits.theory.growth import entropy_growth, exponents, growth_rate
 from marginbandits.theory.hinge_lmc import hinge_ew_ideal, hinge_lmc_corrected, hinge_lmc_printed
 from marginbandits.theory.lipschitz import bistro, lipschitz_actions, lipschitz_ftl, lipschitz_references
 from marginbandits.theory.promises import (
+    DecisionTrees,
     LipschitzPolicies,
     LpLinear,
+    Networks,
     Promise,
     RademacherRoot,
     promises,
     promises_in_time,
 )
-from marginbandits.theory.rademacher import linear_type_2, lp_linear, price_of_bandit_feedback, rademacher
+from marginbandits.theory.rademacher import (
+    decision_trees,
+    linear_type_2,
+    lp_linear,
+    networks,
+    price_of_bandit_feedback,
+    rademacher,
+)
 from marginbandits.theory.record import Bound, useful_from
 from marginbandits.theory.setting import Game, Setting
 from marginbandits.theory.trees import sequential_covering_number, sequential_rademacher
@@ -35,12 +44,14 @@ from marginbandits.theory.tuning import (
 
 __all__ = [
     "Bound",
+    "DecisionTrees",
     "Entropy",
     "FiniteSize",
     "Game",
     "HingeLMCTuning",
     "LipschitzPolicies",
     "LpLinear",
+    "Networks",
     "Parametric",
     "Power",
     "Promise",
@@ -49,6 +60,7 @@ __all__ = [
     "binning_radius",
     "bistro",
     "chain_hinge",
+    "decision_trees",
     "entropy_growth",
     "epoch_end",
     "exponential_weights",
@@ -73,6 +85,7 @@ __all__ = [
     "lipschitz_references",
     "lp_linear",
     "margin_ramp",
+    "networks",
     "paper_mu",
     "price_of_bandit_feedback",
     "promises",

@@ -24,13 +24,23 @@ from marginbandits.theory.ftl import ftl, ftl_rate
 from marginbandits.theory.growth import growth_rate
 from marginbandits.theory.hinge_lmc import hinge_ew_ideal, hinge_lmc_corrected, hinge_lmc_printed
 from marginbandits.theory.lipschitz import lipschitz_ftl
-from marginbandits.theory.rademacher import linear_type_2, lp_linear, rademacher
+from marginbandits.theory.rademacher import decision_trees, linear_type_2, lp_linear, networks, rademacher
 from marginbandits.theory.record import Bound, useful_from
 from marginbandits.theory.setting import Game, Setting
 from marginbandits.theory.tuning import SURROGATES, hinge_lmc_tuning
 from marginbandits.validation import Integer, Real, validated
 
-__all__ = ["Known", "LipschitzPolicies", "LpLinear", "Promise", "RademacherRoot", "promises", "promises_in_time"]
+__all__ = [
+    "DecisionTrees",
+    "Known",
+    "LipschitzPolicies",
+    "LpLinear",
+    "Networks",
+    "Promise",
+    "RademacherRoot",
+    "promises",
+    "promises_in_time",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,14 @@ class RademacherRoot:
 
     def __post_init__(self) -> None:
         _check_root(self.c)
+
+
+class Networks(RademacherRoot):
+    """Networks with layers bounded in the (1, ∞) group norm; c grows with the norms and the depth."""
+
+
+class DecisionTrees(RademacherRoot):
+    """Trees of bounded depth on finitely many decision functions; c grows with depth and that number's logarithm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +126,12 @@ def _makers(known: Known, game: Game) -> list[Maker]:
     if isinstance(known, LipschitzPolicies):
         entropy = Power(known.p, radius=game.bound)
         return [*_chained(entropy), partial(growth_rate, entropy), partial(lipschitz_ftl, known.p)]
+    if isinstance(known, Networks):
+        return [partial(networks, c=known.c)]
+    if isinstance(known, DecisionTrees):
+        return [partial(decision_trees, c=known.c)]
     if isinstance(known, RademacherRoot):
-        c = known.c
-        return [lambda g: rademacher(c * math.sqrt(g.horizon), g)]
+        return [lambda g: rademacher(known.c * math.sqrt(g.horizon), g)]
     if isinstance(known, LpLinear):
         free: list[Maker] = [linear_type_2] if known.q == 2.0 else []  # ℓ_q is of type 2 from q = 2 on
         return [partial(lp_linear, known.q, known.dimension), *free]

@@ -1,13 +1,18 @@
 """Margin regret by sequential Rademacher complexity, and what it gives for linear classes.
 
     Rad              μ = (Rad/(Tγ))^{2/3}          K (Rad/γ)^{2/3} T^{1/3}
-    linear, type 2   Rad = √(bT)                   K (T/γ)^{2/3} for b = 1: also norm-bounded networks, decision trees
+    linear, type 2   Rad = √(bT)                   K (T/γ)^{2/3} for b = 1
+    networks, trees  Rad = c√T                     K (cT/γ)^{2/3}
     ℓ_q, q <= 2      min{K (T/γ)^{q/(2q-1)}, K √(dT ln(KT/γ))}
 
 Orders, without constants and logarithms. The first needs Rad >= 1 and B <= 1; a class of K - 1 stacked unit balls has
 B = K - 1, so its scores must be rescaled, or centred as `Linear` does (erratum E21). Full information pays Rad at
-least, so bandit feedback costs a factor K (T/Rad)^{1/3} at most. Foster & Krishnamurthy (2018), Examples "rademacher",
-"linear" and the one after.
+least, so bandit feedback costs a factor K (T/Rad)^{1/3} at most. Networks are those with layers bounded in the (1, ∞)
+group norm, c growing with norms and depth; trees those of bounded depth on finitely many decision functions, c growing
+with the depth and the logarithm of their number.
+
+Foster & Krishnamurthy (2018), Examples "rademacher", "linear", the paragraph and the example after; for the complexity
+of networks and trees, Rakhlin, Sridharan & Tewari (2015), "Online learning via sequential complexities".
 
 >>> game = Game(n_actions=3, horizon=1000, margin=1.0)
 >>> round(rademacher(1000**0.5, game).value), round(linear_type_2(game).value)
@@ -16,6 +21,7 @@ least, so bandit feedback costs a factor K (T/Rad)^{1/3} at most. Foster & Krish
 533
 """
 
+import dataclasses
 import math
 from typing import Annotated
 
@@ -24,7 +30,7 @@ from marginbandits.theory.record import Bound
 from marginbandits.theory.setting import Game
 from marginbandits.validation import Integer, Real, validated
 
-__all__ = ["linear_type_2", "lp_linear", "price_of_bandit_feedback", "rademacher"]
+__all__ = ["decision_trees", "linear_type_2", "lp_linear", "networks", "price_of_bandit_feedback", "rademacher"]
 
 Positive = Annotated[float, Real(above=0)]
 
@@ -47,7 +53,7 @@ def rademacher(complexity: Positive, game: Game) -> Bound:
 
 @validated
 def linear_type_2(game: Game, smoothness: Positive = 1.0) -> Bound:
-    """The linear class of a b-smooth Banach space, Rad = √(bT); networks and trees of bounded size have this rate."""
+    """The linear class of a b-smooth Banach space, Rad = √(bT)."""
     T = game.horizon
     return _order(
         "margin rate of linear classes, type 2",
@@ -58,6 +64,18 @@ def linear_type_2(game: Game, smoothness: Positive = 1.0) -> Bound:
         "Example linear",
         "E21: K - 1 stacked balls have B = K - 1",
     )
+
+
+@validated
+def networks(game: Game, c: Positive = 1.0) -> Bound:
+    """Networks with layers bounded in the (1, ∞) group norm, Rad = c√T."""
+    return _after_linear("margin rate of norm-bounded networks", game, c)
+
+
+@validated
+def decision_trees(game: Game, c: Positive = 1.0) -> Bound:
+    """Trees of bounded depth on finitely many decision functions, Rad = c√T."""
+    return _after_linear("margin rate of decision trees", game, c)
 
 
 @validated
@@ -84,6 +102,11 @@ def lp_linear(q: Annotated[float, Real(above=1, high=2)], dimension: Annotated[i
 def price_of_bandit_feedback(complexity: Positive, game: Game) -> float:
     """K (T/Rad)^{1/3}: the most that seeing one loss instead of all costs, as a factor, up to logarithms."""
     return float(game.n_actions * (game.horizon / complexity) ** (1.0 / 3.0))
+
+
+def _after_linear(name: str, game: Game, c: float) -> Bound:
+    general = rademacher(c * math.sqrt(game.horizon), game)
+    return dataclasses.replace(general, name=name, reference="the paragraph after Example linear")
 
 
 def _order(

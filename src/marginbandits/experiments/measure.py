@@ -1,0 +1,44 @@
+"""What a run is judged by: the loss of every round, what others would have lost, speed, memory, probabilities.
+
+>>> from marginbandits.environments import Classification
+>>> from marginbandits.learners import LinUCB
+>>> losses, metrics = measure(LinUCB(n_actions=3, seed=0), Classification.bundled("iris", seed=0))
+>>> len(losses), round(metrics["uniform_loss"], 4)
+(150, 0.6667)
+"""
+
+import resource
+import time
+
+import numpy as np
+
+from marginbandits.environments.base import Oblivious
+from marginbandits.experiments.simulate import simulate
+from marginbandits.learners.base import Learner
+from marginbandits.types import Array
+
+__all__ = ["measure"]
+
+
+def measure(learner: Learner, environment: Oblivious) -> tuple[Array, dict[str, float]]:
+    """Play the whole environment: the loss of every round, and everything else by name."""
+    start = time.perf_counter()
+    trace = simulate(learner, environment)
+    seconds = time.perf_counter() - start
+    return trace.losses, {
+        "loss": float(trace.losses.mean()),
+        "uniform_loss": float(environment.losses.mean()),
+        "best_action_loss": float(environment.losses.mean(0).min()),
+        "smallest_probability": float(trace.probabilities.min()),
+        "effective_sample_share": _effective_sample_share(trace.laws),
+        "rounds_per_second": len(trace.losses) / seconds,
+        "state_bytes": float(sum(array.nbytes for array in learner.state().values())),
+        "peak_bytes": 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+    }
+
+
+def _effective_sample_share(laws: Array) -> float:
+    """1/E[w²] of the weights w = (1/K)/p(a) that evaluating uniform play on this log would need; 0 if p(a) = 0."""
+    with np.errstate(divide="ignore"):
+        second_moment = (1.0 / laws).sum(1).mean() / laws.shape[1] ** 2
+    return float(1.0 / second_moment)

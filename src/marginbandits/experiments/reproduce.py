@@ -1,0 +1,154 @@
+"""The paper, run: every claim's experiments as one resumable run, and one page that says what came of each.
+
+>>> from marginbandits.experiments.claims import chosen
+>>> from marginbandits.experiments.runner import locally, run_plan
+>>> programme = Programme(chosen("figure-1"), quick=True)
+>>> store = Store(":memory:")
+>>> run_plan(programme, store, locally(1))
+0
+>>> [line.verdict.value for line in judged(programme, store)[0].lines][:2]
+['holds', 'holds']
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from marginbandits.experiments.claims.claim import Claim, Finding, Line, Measured, Results, Unit, Verdict
+from marginbandits.experiments.claims.errata import ERRATA
+from marginbandits.experiments.html import count, failed_tasks, page, rerun, table
+from marginbandits.experiments.store import Store
+
+__all__ = ["Programme", "judged", "text_lines", "write_page"]
+
+_TINTS = {
+    Verdict.HOLDS: "#009E73",
+    Verdict.REACHED: "#009E73",
+    Verdict.UNSEEN: "#6b7280",
+    Verdict.CORRECTED: "#B45309",
+    Verdict.FAILS: "#C2410C",
+}
+
+_MANY = {
+    Verdict.HOLDS: "hold",
+    Verdict.REACHED: "hold at reachable T",
+    Verdict.UNSEEN: "are not seen at reachable T",
+    Verdict.CORRECTED: "fail as printed and hold as corrected",
+    Verdict.FAILS: "fail",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Programme:
+    """Claims to test, quickly or in full."""
+
+    claims: Sequence[Claim]
+    quick: bool = False
+
+    def tasks(self) -> Iterator[Unit]:
+        """Every experiment, claim by claim."""
+        for claim in self.claims:
+            yield from claim.tasks(self.quick)
+
+    def __len__(self) -> int:
+        return sum(len(claim.units(self.quick)) for claim in self.claims)
+
+
+def judged(programme: Programme, store: Store) -> list[Finding]:
+    """What the stored experiments say of every claim; one whose experiments are not all there is not judged."""
+    done = {one.key: one.metrics for one in store.outcomes([unit.key for unit in programme.tasks()])}
+    found = []
+    for claim in programme.claims:
+        units = claim.tasks(programme.quick)
+        missing = sum(unit.key not in done for unit in units)
+        if missing:
+            note = f"{missing} of {len(units)} experiments are not finished, so this claim is not judged."
+            found.append(Finding([], [], [note]))
+        else:
+            found.append(claim.judge(Results(Measured(unit.parameters, done[unit.key]) for unit in units)))
+    return found
+
+
+def text_lines(findings: Sequence[Finding]) -> str:
+    """The table for a terminal: the verdict, then the claim with what was stated and measured under it."""
+    width = max(len(one.value) for one in Verdict)
+    blank = " " * (width + 2)
+    return "\n".join(
+        f"{line.verdict.value:<{width}}  {line.claim}\n{blank}stated: {line.stated}\n{blank}measured: {line.measured}"
+        for finding in findings
+        for line in finding.lines
+    )
+
+
+def write_page(programme: Programme, store: Store, path: Path) -> list[Finding]:
+    """Write the page from what is stored; returns what it says."""
+    findings = judged(programme, store)
+    settings = store.fact("programme")
+    lines = [line for finding in findings for line in finding.lines]
+    keys = {unit.key for unit in programme.tasks()}
+    body = [
+        "<h1>The paper, run</h1>",
+        '<p class="note">Foster &amp; Krishnamurthy (2018), “Contextual bandits with surrogate losses: margin bounds '
+        f"and efficient algorithms”; {count(len(programme), 'experiment')}{', quick' * programme.quick}</p>",
+        f'<p class="lead">{_tally(lines)}</p>',
+        "<p>Every verdict is computed from the experiments, and would change with them. Intervals are 95% over seeds. "
+        "A rate is about T → ∞: what is seen at the T that can be played neither proves nor refutes it. Errata have "
+        "the numbers of the documentation's page of that name, which has a check for each.</p>",
+        _overview(programme, findings),
+        *(_section(claim, finding) for claim, finding in zip(programme.claims, findings, strict=True)),
+        _errata(programme.claims),
+        failed_tasks([one for one in store.failures() if one.key in keys]),
+        rerun(settings if isinstance(settings, Mapping) else {}),
+    ]
+    path.write_text(page("The paper, run", body), encoding="utf-8")
+    return findings
+
+
+def _tally(lines: Sequence[Line]) -> str:
+    if not lines:
+        return "Nothing is finished yet."
+    counted = {one: sum(line.verdict is one for line in lines) for one in Verdict}
+    return f"Of {len(lines)} claims " + ", ".join(f"{n} {_MANY[one]}" for one, n in counted.items() if n) + "."
+
+
+def _overview(programme: Programme, findings: Sequence[Finding]) -> str:
+    rows = [
+        [f'<a href="#{claim.name}">{_raised(line.claim)}</a>', *_cells(line)]
+        for claim, finding in zip(programme.claims, findings, strict=True)
+        for line in finding.lines
+    ]
+    return table(["claim", "stated", "measured", "verdict"], rows, "claims") if rows else ""
+
+
+def _cells(line: Line) -> list[str]:
+    badge = f'<span class="badge" style="background:{_TINTS[line.verdict]}">{line.verdict.value}</span>'
+    return [_pretty(line.stated), _pretty(line.measured), badge]
+
+
+def _section(claim: Claim, finding: Finding) -> str:
+    errata = f"; errata {', '.join(f'E{number}' for number in claim.errata)}" if claim.errata else ""
+    notes = "".join(f"<p>{_pretty(note)}</p>" for note in finding.notes)
+    return (
+        f'<h2 id="{claim.name}">{escape(claim.title)}</h2><p class="note">{_pretty(claim.reference + errata)}</p>'
+        f"<p>{_pretty(claim.explanation)}</p>"
+        f"<div class='grid-of-charts wide'>{''.join(finding.figures)}</div>{notes}"
+    )
+
+
+def _pretty(words: str) -> str:
+    """Exponents raised: T^{p/(p+1)}, ε^-p, 10^40; errata linked: E10."""
+    return re.sub(r"\bE(\d+)\b", r'<a href="#E\1">E\1</a>', _raised(words))
+
+
+def _raised(words: str) -> str:
+    return re.sub(r"\^(?:\{([^}]*)\}|(-?[\w.]+))", lambda m: f"<sup>{m[1] or m[2]}</sup>", escape(words))
+
+
+def _errata(claims: Sequence[Claim]) -> str:
+    numbers = sorted({number for claim in claims for number in claim.errata})
+    items = "".join(
+        f'<p id="E{number}"><strong>E{number}</strong> {_pretty(ERRATA[number])}.</p>' for number in numbers
+    )
+    return f"<h2>Errata</h2>{items}" if items else ""

@@ -1,0 +1,284 @@
+"""The paper's claims as experiments: every claim runs, verdicts follow the numbers, killed runs go on."""
+
+import dataclasses
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import marginbandits as mb
+from marginbandits.cli import main
+from marginbandits.experiments.claims import (
+    CLAIMS,
+    calibration,
+    chosen,
+    figure_1,
+    finite_classes,
+    price_of_k,
+    smooth_ftl,
+)
+from marginbandits.experiments.claims.claim import (
+    Claim,
+    Finding,
+    Line,
+    Measured,
+    Parameters,
+    Results,
+    Verdict,
+    slope,
+    verdict,
+)
+from marginbandits.experiments.reproduce import Programme, judged, text_lines, write_page
+from marginbandits.experiments.runner import locally, run_plan
+from marginbandits.experiments.store import Store
+from marginbandits.theory import Power, margin_ramp
+
+ROOT = Path(__file__).parent.parent
+
+
+def tiny(claim: Claim) -> Claim:
+    """The quick experiments with two seeds, few cases and short horizons; same structure, no power."""
+
+    def smaller(one: Parameters) -> Parameters:
+        short = {"n": min(one["n"], 300)} if "n" in one else {}
+        if "T" in one and claim.name != "resampling":  # there T costs nothing
+            short["T"] = one["T"] // 10
+        return {**one, **short}
+
+    return dataclasses.replace(
+        claim, units=lambda _: [smaller(one) for one in claim.units(True) if one.get("seed", 0) < 2]
+    )
+
+
+def found(claim: Claim) -> Finding:
+    """Run in this process and judge."""
+    units = claim.tasks(True)
+    return claim.judge(Results(Measured(unit.parameters, unit.outcome().metrics) for unit in units))
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda one: one.name)
+def test_every_claim_runs_and_is_judged(claim: Claim) -> None:
+    finding = found(tiny(claim))
+    assert finding.lines
+    assert finding.figures
+    for line in finding.lines:
+        assert line.claim
+        assert line.stated
+        assert not re.search(r"\bnan\b|\binf\b", line.measured), line.measured
+    for figure in finding.figures:
+        assert "<svg" in figure
+        assert "nan" not in figure
+
+
+def test_claims_differ_by_name_and_say_where_they_stand() -> None:
+    names = [claim.name for claim in CLAIMS]
+    assert len(set(names)) == len(names)
+    for claim in CLAIMS:
+        assert re.search(r"section|appendix", claim.reference)
+        assert all(1 <= number <= 26 for number in claim.errata)
+        for quick in (True, False):
+            keys = [unit.key for unit in claim.tasks(quick)]
+            assert len(set(keys)) == len(keys) > 0
+
+
+def test_a_changed_module_or_parameter_is_another_experiment() -> None:
+    unit = programme().claims[0].tasks(True)[0]
+    assert dataclasses.replace(unit, code="other").key != unit.key
+    assert dataclasses.replace(unit, parameters={"seed": 99}).key != unit.key
+    assert programme().claims[0].tasks(True)[0].key == unit.key
+
+
+# What quick experiments can decide exactly.
+
+
+def test_lemmas_hold_and_printed_mistakes_are_seen() -> None:
+    by_name = {claim.name: tiny(claim) for claim in CLAIMS}
+    verdicts = {name: [line.verdict for line in found(by_name[name]).lines] for name in ("calibration", "variance")}
+    assert set(verdicts["calibration"]) == {Verdict.HOLDS}
+    assert set(verdicts["variance"]) == {Verdict.HOLDS}
+    figure = found(by_name["figure-1"]).lines
+    assert [line.verdict for line in figure].count(Verdict.CORRECTED) == 1
+    assert "(p+2)/(p+4)" in next(line.claim for line in figure if line.verdict is Verdict.CORRECTED)
+    resampling = found(dataclasses.replace(by_name["resampling"], units=chosen("resampling")[0].units)).lines
+    assert [line.verdict for line in resampling] == [Verdict.CORRECTED, Verdict.CORRECTED, Verdict.HOLDS]
+    separability = [line.verdict for line in found(by_name["separability"]).lines]
+    assert separability[:3] == [Verdict.HOLDS, Verdict.CORRECTED, Verdict.CORRECTED]
+
+
+# Negative controls: break something, and the verdict falls.
+
+
+def test_scores_that_do_not_sum_to_zero_break_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "centred", lambda scores: np.asarray(scores) - 3.0)
+    assert found(tiny(calibration.CLAIM)).lines[0].verdict is Verdict.FAILS
+
+
+def test_another_bound_does_not_grow_as_figure_1_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figure_1, "margin_ramp", lambda entropy, game: margin_ramp(Power(1.0), game))
+    assert found(figure_1.CLAIM).lines[0].verdict is Verdict.FAILS
+
+
+def test_a_learner_that_does_not_learn_is_over_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mb.ExponentialWeights, "_update", lambda *_: None)
+    lines = found(tiny(price_of_k.CLAIM)).lines
+    assert {line.verdict for line in lines[:2]} == {Verdict.FAILS}
+
+
+def test_regret_above_the_bound_fails_and_linear_regret_is_no_rate() -> None:
+    finite = [Measured(one, {"regret": 1.1, "bound": 1.0}) for one in tiny(finite_classes.CLAIM).units(True)]
+    assert {line.verdict for line in finite_classes.CLAIM.judge(Results(finite)).lines} == {Verdict.FAILS}
+    linear = [
+        Measured(one, {"regret": one["T"] / one["share"], "rate": 1.0, "inverse": 1.0})
+        for one in smooth_ftl.CLAIM.units(True)
+    ]
+    seen = [line.verdict for line in smooth_ftl.CLAIM.judge(Results(linear)).lines]
+    assert seen == [Verdict.UNSEEN, Verdict.UNSEEN, Verdict.UNSEEN, Verdict.REACHED]  # the last allows 1/γ
+
+
+def test_verdicts() -> None:
+    assert verdict(True, corrected=False) is Verdict.HOLDS
+    assert verdict(False, corrected=False) is Verdict.FAILS
+    assert verdict(True, rate=True) is Verdict.REACHED
+
+
+def test_slopes_are_exponents() -> None:
+    results = Results(Measured({"T": T, "seed": s}, {"y": (s + 1) * T**0.7}) for T in (10, 100, 1000) for s in range(3))
+    assert slope(results, "T", "y").mean == pytest.approx(0.7)
+
+
+# Running.
+
+
+def waits(seed: int) -> Mapping[str, float]:
+    """An experiment that takes its time."""
+    time.sleep(0.15)
+    return {"value": np.random.default_rng(seed).random()}
+
+
+def breaks(seed: int) -> Mapping[str, float]:
+    raise RuntimeError("no such luck")
+
+
+def mean(results: Results) -> Finding:
+    return Finding([Line("c", "s", f"{results.values('value').mean()!r}", verdict(True))], ["<svg/>"])
+
+
+def programme(measure: Any = waits) -> Programme:
+    units: list[Parameters] = [{"seed": seed} for seed in range(12)]
+    return Programme([Claim("waits", "Waiting", "section 0", "It waits.", measure, lambda _: units, mean)])
+
+
+SCRIPT = """
+import sys
+from marginbandits.experiments.runner import locally, run_plan
+from marginbandits.experiments.store import Store
+from tests.test_reproduce import programme
+
+if __name__ == "__main__":
+    with Store(sys.argv[1]) as store:
+        run_plan(programme(), store, locally(int(sys.argv[2])), progress=lambda: print("tick", flush=True))
+"""
+
+
+def contents(store: Store) -> dict[str, dict[str, float]]:
+    return {one.key: one.metrics for one in store.outcomes()}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_killed_midway_and_run_again_ends_the_same(workers: int, tmp_path: Path) -> None:
+    script, file = tmp_path / "script.py", tmp_path / "results.sqlite"
+    script.write_text(SCRIPT)
+    path = os.pathsep.join([str(ROOT), str(ROOT / "src")])
+    with subprocess.Popen(
+        [sys.executable, str(script), str(file), str(workers)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    ) as broken:
+        assert broken.stdout is not None
+        for _ in range(3):
+            assert broken.stdout.readline() == "tick\n"
+        broken.send_signal(signal.SIGKILL)
+    with Store(":memory:") as whole, Store(file) as store:
+        assert 3 <= len(store.finished()) < 12
+        assert "not judged" in judged(programme(), store)[0].notes[0]
+        run_plan(programme(), store, locally(1))
+        run_plan(programme(), whole, locally(1))
+        assert contents(store) == contents(whole)
+        assert text_lines(judged(programme(), store)) == text_lines(judged(programme(), whole))
+
+
+def first_four(claim: Claim) -> Callable[[bool], list[Parameters]]:
+    return lambda quick: list(claim.units(quick)[:4])
+
+
+def test_one_process_or_two_the_same_numbers() -> None:
+    claims = [tiny(claim) for claim in chosen("margin-adaptation,resampling")]
+    few = [dataclasses.replace(claim, units=first_four(claim)) for claim in claims]
+    with Store(":memory:") as alone, Store(":memory:") as together:
+        for store, workers in ((alone, 1), (together, 2)):
+            assert run_plan(Programme(few, quick=True), store, locally(workers)) == 0
+        assert contents(alone) == contents(together)
+        assert len(contents(alone)) == 8
+
+
+def test_experiments_that_fail_are_on_the_page(tmp_path: Path) -> None:
+    with Store(":memory:") as store:
+        assert run_plan(programme(breaks), store, locally(1)) == 12
+        write_page(programme(breaks), store, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "12 tasks failed" in page
+    assert "no such luck" in page
+    assert "not judged" in page
+
+
+# The command.
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["reproduce", *arguments])
+
+
+def test_the_command_writes_a_page_and_resumes(tmp_path: Path) -> None:
+    arguments = ["--quick", "--only", "calibration,figure-1", "--jobs", "1", "--out", str(tmp_path / "new" / "folder")]
+    first, again = run(*arguments), run(*arguments)
+    assert first.exit_code == 0, first.output
+    assert "15 experiments for 2 claims; 0 done" in first.output
+    assert "15 experiments for 2 claims; 15 done" in again.output
+    assert first.output.splitlines()[1:] == again.output.splitlines()[1:]
+    assert "fails as printed, holds as corrected  For p <= 2" in first.output
+    page = (tmp_path / "new" / "folder" / "reproduce.html").read_text()
+    for words in ("The paper, run", "Figure 1", "<svg", "<sup>(p+2)/(p+4)</sup>"):
+        assert words in page
+    links = set(re.findall(r'href="#([^"]+)"', page))
+    assert {"E20", "calibration", "figure-1"} <= links <= set(re.findall(r'id="([^"]+)"', page))
+    assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert "<script" not in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--only", "figure1"], "did you mean 'figure-1'"),
+        (["--only", ","], "name at least one claim"),
+        (["--jobs", "0"], "0 is not in the range"),
+        (["--fast"], "No such option"),
+    ],
+)
+def test_typos_are_answered(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments)
+    assert result.exit_code != 0
+    assert message in result.output
+    assert not list(tmp_path.iterdir())

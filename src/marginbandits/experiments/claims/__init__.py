@@ -13,6 +13,7 @@ from marginbandits.experiments.claims import (
     figure_1,
     finite_classes,
     hinge_lmc,
+    lipschitz,
     margin_adaptation,
     price_of_k,
     resampling,
@@ -36,6 +37,7 @@ _MODULES = (
     resampling,
     separability,
     smooth_ftl,
+    lipschitz,
 )
 
 CLAIMS: tuple[Claim, ...] = tuple(module.CLAIM for module in _MODULES)

@@ -16,7 +16,9 @@ ERRATA = {
     11: "M + 1 draws a round is the worst case of resampling: the mean is at most K + 1",
     15: "SmoothFTL's μ has γ^{-p/(p+1)} in the proof and not in the statement",
     16: "the deviation lemma's constants are 8 and 24 where 2 and 12 are printed, and the epochs sum to 2T",
+    17: "the Lipschitz theorem states (KT)^{p/(p+1)} for every p, but its proof needs p >= 2; below, (KT)^{2/3}",
     20: "for p <= 2 the bound grows faster in K than the printed K^{(p+2)/(p+4)}, whatever its parameters",
     22: "the converse of 'cc_to_mc' fails from K = 3 on, not for every K; MC grows with γ only where the label leads",
+    25: "a policy that is 1-Lipschitz on the sample need not extend to the space; one on a grid of it needs no extension",
     26: "importance weights are of the marginal probability of the action, never the sampled regressor's own",
 }

@@ -19,6 +19,6 @@ ERRATA = {
     17: "the Lipschitz theorem states (KT)^{p/(p+1)} for every p, but its proof needs p >= 2; below, (KT)^{2/3}",
     20: "for p <= 2 the bound grows faster in K than the printed K^{(p+2)/(p+4)}, whatever its parameters",
     22: "the converse of 'cc_to_mc' fails from K = 3 on, not for every K; MC grows with γ only where the label leads",
-    25: "a policy that is 1-Lipschitz on the sample need not extend to the space; one on a grid of it needs no extension",
+    25: "a policy that is 1-Lipschitz on the sample need not extend to the space: it is sought on a grid of all of it",
     26: "importance weights are of the marginal probability of the action, never the sampled regressor's own",
 }

@@ -7,8 +7,8 @@
 
                   ℓ̂(c, a) = (ℓ + κℓ̄)/(n + κ) - α/√(n + κ)
 
-    leader    argmin Σ n_c <ℓ̂(c, ·), g_c> over 1-Lipschitz g on the centres (`oracles.lipschitz_erm`), found anew when
-              the rounds have grown by the factor `growth`
+    leader    argmin Σ n_c <ℓ̂(c, ·), g_c> over g that are 1-Lipschitz between each centre and its nearest six
+              (`oracles.lipschitz_erm`), found anew when the rounds have grown by the factor `growth`
     play      p = (1 - Kμ) g(nearest centre) + μ,    μ = smoothing/(K√t)
 
 Distances ρ are those of `space`: over a distance of 2 a policy may change entirely. By default contexts are
@@ -25,7 +25,7 @@ Foster & Krishnamurthy (2018), "Contextual bandits with surrogate losses", appen
 >>> bool(agent.act([1.0]).distribution[1] > 0.9)
 True
 >>> agent.leader()
-Leader(rounds=177, centres=5, searches=23, unsolved=0)
+Leader(rounds=177, centres=7, searches=23, unsolved=0)
 """
 
 import math
@@ -49,6 +49,9 @@ from marginbandits.validation import ActionCount, Choice, Instance, Integer, One
 
 __all__ = ["Leader", "LipschitzFTL"]
 
+NEIGHBOURS = 6
+"""To how many of the nearest centres a leader's jump is bounded; to all others it is so only by way of these."""
+
 PRIOR = 0.1
 """κ: rounds that an action's mean loss is worth."""
 
@@ -64,7 +67,7 @@ class Leader:
 
 
 class LipschitzFTL(MetricContexts):
-    """A hopeful 1-Lipschitz policy on a growing net, found anew whenever the rounds have grown by `growth`.
+    """A hopeful Lipschitz policy on a growing net, found anew whenever the rounds have grown by `growth`.
 
     `radius` and `width` are r and h; `alpha` is how many deviations are hoped for;
     `smoothing` scales the floor. O(most·d) a round, and a linear program over at most `most` centres at each search;
@@ -84,7 +87,7 @@ class LipschitzFTL(MetricContexts):
         alpha: Annotated[float, Real(0)] = 0.1,
         smoothing: Annotated[float, Real(0)] = 0.02,
         growth: Annotated[float, Real(above=1)] = 1.2,
-        most: Annotated[int, Integer(1)] = 400,
+        most: Annotated[int, Integer(1)] = 200,
         oracle: Annotated[LipschitzERM, Instance(LipschitzERM)] = LipschitzERM(max_iterations=50_000),  # noqa: B008
         features: Annotated[
             str | FeatureMap | None, OneOf(Choice("raw", "fourier"), Instance(FeatureMap, type(None)))
@@ -132,9 +135,9 @@ class LipschitzFTL(MetricContexts):
         self._clock[4] += 1
         try:
             near = self._near()
-            first, second = np.nonzero(np.triu(near < 2.0, 1))
+            pairs = _neighbours(near)
             costs = self._counts[:n].sum(1, keepdims=True) * self._estimate(near, t)
-            fit = self.oracle.minimise(costs, np.stack([first, second], 1), near[first, second])
+            fit = self.oracle.minimise(costs, pairs, near[pairs[:, 0], pairs[:, 1]])
         except (UnsolvedError, NotAMetricError) as error:
             self._clock[5] += 1
             warnings.warn(f"the last leader goes on: {error}", stacklevel=5)
@@ -161,3 +164,10 @@ class LipschitzFTL(MetricContexts):
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
         learnt = {"counts": self._counts, "losses": self._losses, "policy": self._policy}
         return {**self._net.arrays(), **learnt, "typical": self._typical, "clock": self._clock}
+
+
+def _neighbours(near: Array) -> npt.NDArray[np.int64]:
+    """Pairs of centres nearer than 2 of which one is among the other's nearest."""
+    last = min(NEIGHBOURS, len(near) - 1)
+    few = near <= np.partition(near, last, axis=1)[:, [last]]
+    return np.argwhere(np.triu((few | few.T) & (near < 2.0), 1))

@@ -11,7 +11,7 @@ law, and regret is expected regret, the sum of <law, mean losses>, free of the n
     policy   T E min_a E ℓ(a), the best there is
 
 which are the same where the hinge is realizable. Where it is not, the first is found by `HingeERM` from 50,000 fresh
-rounds, and 50,000 more say by how much it may be too small. Slopes are least squares of log regret, to the hinge
+rounds, and 50,000 more say how far off it may be. Slopes are least squares of log regret, to the hinge
 benchmark, on log T for each seed, with a 95% interval over seeds.
 
     SmoothFTL     hinge leaders, as analysed
@@ -19,7 +19,7 @@ benchmark, on log T for each seed, with a 95% interval over seeds.
     printed μ     the same as the first, with the statement's μ = T^{-1/3}/K, which lacks γ
     Epoch-Greedy  greedy play on the hinge leader of T^{2/3} explored rounds, all of them
 
-The whole takes about twelve minutes of one core (--quick one).
+The whole takes about ten minutes of one core (--quick one).
 """
 
 import argparse
@@ -89,7 +89,7 @@ class Curve:
     hinge: Array
     policy: Array
     hinge_benchmark: float  # a round
-    uncertain: float  # by which the benchmark may be too small
+    uncertain: float  # by which the benchmark may be off
     gap: float  # the largest certified gap of a leader, relative to its value
 
     @property
@@ -129,14 +129,14 @@ LEARNERS: dict[str, Callable[[Problem, int, int], mb.Learner]] = {
 
 
 def hinge_benchmark(problem: Problem, n: int = 100_000) -> tuple[float, float]:
-    """(1/K) min_f E <ℓ, ψ(f)>, from below, and by how much it may be too small: what fresh rounds say of f."""
+    """(1/K) min_f E <ℓ, ψ(f)> by half of the rounds, and how far off it may be, by what the other half says of f."""
     if problem.realizable:
         return problem.noise, 0.0
     env, means = problem.draw(n, 1_000)
     fit = HingeERM(problem.margin).minimise(env.contexts[: n // 2], means[: n // 2])
     low = (fit.value - fit.gap) / (K * n // 2)
     fresh = (means[n // 2 :] * mb.Hinge(problem.margin)(fit.scores(env.contexts[n // 2 :]))).sum(1) / K
-    return low, float(fresh.mean() - low + 2.0 * fresh.std() / fresh.size**0.5)
+    return low, float(abs(fresh.mean() - low) + 2.0 * fresh.std() / fresh.size**0.5)
 
 
 def experiment(rounds: tuple[int, ...] = ROUNDS, seeds: int = 6) -> list[Curve]:
@@ -164,8 +164,8 @@ def show(curves: list[Curve]) -> None:
         own = [curve for curve in curves if curve.problem == problem]
         print(f"\n{problem.title}")
         if not problem.realizable:
-            low, more = own[0].hinge_benchmark, own[0].uncertain
-            print(f"hinge benchmark {low:.4f} (or up to {more:.4f} more), best policy {problem.noise:.4f} a round")
+            low, off = own[0].hinge_benchmark, own[0].uncertain
+            print(f"hinge benchmark {low:.4f} ± {off:.4f}, best policy {problem.noise:.4f} a round")
         print(f"{'learner':<14}{'against':<8}" + "".join(f"{T:>13,}" for T in own[0].rounds) + "          slope")
         for curve in own:
             for name, regret in (("hinge", curve.hinge), ("policy", curve.policy))[: 1 + (not problem.realizable)]:
@@ -178,7 +178,7 @@ def show(curves: list[Curve]) -> None:
 
 def tail(curve: Curve) -> str:
     if np.isnan(curve.slopes).any():
-        return "   negative"
+        return "   not positive"
     found = mb.interval(curve.slopes)
     return f"   {found.mean:.3f} ± {found.high - found.mean:.3f}"
 

@@ -25,7 +25,7 @@ Foster & Krishnamurthy (2018), "Contextual bandits with surrogate losses", appen
 >>> bool(agent.act([1.0]).distribution[1] > 0.9)
 True
 >>> agent.leader()
-Leader(rounds=177, centres=7, searches=23, unsolved=0)
+LeaderInPlay(rounds=177, centres=7, searches=23, unsolved=0)
 """
 
 import math
@@ -47,7 +47,7 @@ from marginbandits.theory import epoch_end
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Choice, Instance, Integer, OneOf, Real, Seed, validated
 
-__all__ = ["Leader", "LipschitzFTL"]
+__all__ = ["LeaderInPlay", "LipschitzFTL"]
 
 NEIGHBOURS = 6
 """To how many of the nearest centres a leader's jump is bounded; to all others it is so only by way of these."""
@@ -57,7 +57,7 @@ PRIOR = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Leader:
+class LeaderInPlay:
     """The leader in play: after how many rounds it was found, on how many centres; and how many searches failed."""
 
     rounds: int
@@ -99,12 +99,12 @@ class LipschitzFTL(MetricContexts):
         self.smoothing, self.growth, self.most, self.oracle = smoothing, growth, most, oracle
         self._space = MetricSpace(lipschitz=6.0) if space is None else space
 
-    def leader(self) -> Leader:
+    def leader(self) -> LeaderInPlay:
         """Which leader is in play."""
         if self._map is None:
-            return Leader(0, 0, 0, 0)
+            return LeaderInPlay(0, 0, 0, 0)
         _, _, rounds, centres, searches, unsolved = self._clock.tolist()
-        return Leader(rounds, centres, searches, unsolved)
+        return LeaderInPlay(rounds, centres, searches, unsolved)
 
     def _begin(self, n_blocks: int, n_features: int) -> None:
         self._net = GrowingNet(self._space, self._point_width(n_blocks, n_features), self.most)
@@ -112,7 +112,9 @@ class LipschitzFTL(MetricContexts):
         self._losses = np.zeros((self.most, self.n_actions))
         self._policy = np.full((self.most, self.n_actions), 1.0 / self.n_actions)
         self._typical = np.zeros(1)  # median distance of two centres
-        self._clock = np.array([0, 1, 0, 0, 0, 0], np.int64)  # rounds, when to search next, and what `Leader` says
+        self._clock = np.array(
+            [0, 1, 0, 0, 0, 0], np.int64
+        )  # rounds, when to search next, and what `LeaderInPlay` says
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
         at, _ = self._net.nearest(rows.ravel(), int(self._clock[3]))

@@ -114,7 +114,7 @@ class LipschitzFTL(MetricContexts):
         self._typical = np.zeros(1)  # median distance of two centres
         self._clock = np.array(
             [0, 1, 0, 0, 0, 0], np.int64
-        )  # rounds, when to search next, and what `LeaderInPlay` says
+        )  # rounds, when to search next, then `LeaderInPlay`
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
         at, _ = self._net.nearest(rows.ravel(), int(self._clock[3]))

@@ -75,7 +75,7 @@ class Series:
 
 def xy_chart(lines: Sequence[Line], x: Axis, y: Axis, *, width: int = 330, height: int = 220) -> str:
     """Lines on two axes; the first is drawn last, on top."""
-    left, right, top, bottom = 44, 8, 16 if y.label else 8, 38 if x.label else 26
+    left, right, top, bottom = 44, 18, 22 if y.label else 8, 38 if x.label else 26
 
     def across(value: float) -> float:
         return left + x.share(value) * (width - left - right)

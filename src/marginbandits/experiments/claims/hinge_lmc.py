@@ -166,7 +166,8 @@ def judge(results: Results) -> Finding:
         )
     )
     charts.append(growth("Regret over d, K = 2", dict(wide.split("learner")), over="features"))
-    asked = {v: hinge_lmc_tuning(Setting(10, 3, 1000, 0.5), version=v).log10_steps for v in ("printed", "corrected")}
+    setting = Setting(10, 3, 1000, 0.5)
+    asked = {v: hinge_lmc_tuning(setting, version=v, cap=1000**0.5).log10_steps for v in ("printed", "corrected")}
     probes = runs.where(probe=True)
     T = probes.each("T")[0]
     lines_per_draw = " and ".join(f"{one.values['lines']:.0f} ({one.parameters['learner']})" for one in probes)

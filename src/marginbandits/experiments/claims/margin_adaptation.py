@@ -58,7 +58,7 @@ def judge(results: Results) -> Finding:
             Line(
                 f"The margin can be learnt ({world})",
                 f"within {price:.1f} of the best fixed margin, T = {T:,} (not in the paper)",
-                f"{shown(gap, 1)} more than {best}, the best of {len(names)} in hindsight",
+                f"loses {shown(gap, 1)} more than {best}, the best of {len(names)} in hindsight",
                 verdict(gap.high <= price),
             )
         )

@@ -9,7 +9,7 @@ READY := $(VENV)/ready
 
 demo: $(READY)          ## play the learners on five real data sets: a leaderboard and a report, in about a minute
 	$(BIN)/marginbandits bakeoff --out demo \
-	  --learners "HingeLMC,SmoothFTL,LinUCB(features=fourier),LinUCB,LinTS,EpsilonGreedy,RegCB,SquareCB,Banditron,Uniform"
+	  --learners "HingeLMC,SmoothFTL,LipschitzFTL,LinUCB(features=fourier),LinUCB,LinTS,EpsilonGreedy,RegCB,SquareCB,Banditron,Uniform"
 
 test: $(READY)          ## run every test, doctest and code block of the documentation
 	$(BIN)/python -m pytest -q -n 2

@@ -5,7 +5,7 @@
     estimate  of the loss of action a at centre c: n and ℓ are the rounds of a and their losses at all centres, weighted
               by exp(-ρ²/2h_t²), h_t = h t^{-1/10}; ℓ̄ is the action's mean loss
 
-                  ℓ̂(c, a) = (ℓ + κℓ̄)/(n + κ) - α/√(n + κ)
+                  ℓ̂(c, a) = (ℓ + κℓ̄)/(n + κ) - α √(ln(t + 1)/(n + κ))
 
     leader    argmin Σ n_c <ℓ̂(c, ·), g_c> over g that are 1-Lipschitz between each centre and its nearest six
               (`oracles.lipschitz_erm`), found anew when the rounds have grown by the factor `growth`
@@ -84,7 +84,7 @@ class LipschitzFTL(MetricContexts):
         space: Annotated[Space | None, OneOf(Instance(Space), Instance(type(None)))] = None,
         radius: Annotated[float, Real(above=0)] = 0.12,
         width: Annotated[float, Real(above=0)] = 0.4,
-        alpha: Annotated[float, Real(0)] = 0.1,
+        alpha: Annotated[float, Real(0)] = 0.15,
         smoothing: Annotated[float, Real(0)] = 0.02,
         growth: Annotated[float, Real(above=1)] = 1.2,
         most: Annotated[int, Integer(1)] = 200,
@@ -112,9 +112,7 @@ class LipschitzFTL(MetricContexts):
         self._losses = np.zeros((self.most, self.n_actions))
         self._policy = np.full((self.most, self.n_actions), 1.0 / self.n_actions)
         self._typical = np.zeros(1)  # median distance of two centres
-        self._clock = np.array(
-            [0, 1, 0, 0, 0, 0], np.int64
-        )  # rounds, when to search next, then `LeaderInPlay`
+        self._clock = np.array([0, 1, 0, 0, 0, 0], np.int64)  # rounds, when to search next, then `LeaderInPlay`
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
         at, _ = self._net.nearest(rows.ravel(), int(self._clock[3]))
@@ -161,7 +159,8 @@ class LipschitzFTL(MetricContexts):
         kernel = np.exp(-0.5 * (near / max(self.width * t**-0.1 * self._typical[0], 1e-100)) ** 2)
         means = (losses.sum(0) + 0.5) / (counts.sum(0) + 1.0)
         weight = kernel @ counts + PRIOR
-        return np.asarray((kernel @ losses + PRIOR * means) / weight - self.alpha / np.sqrt(weight))
+        hope = self.alpha * np.sqrt(math.log(t + 1.0) / weight)
+        return np.asarray((kernel @ losses + PRIOR * means) / weight - hope)
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
         learnt = {"counts": self._counts, "losses": self._losses, "policy": self._policy}

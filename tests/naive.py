@@ -1,5 +1,6 @@
 """Slow, readable twins of the compiled kernels; the fast ones must agree with them."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,17 @@ def standardise(seen: Array, rows: Array, clip: float) -> Array:
     return np.asarray(np.c_[np.clip(z, -clip, clip) / np.sqrt(rows.shape[1]), np.ones(len(rows))], float)
 
 
-def fourier(rows: Array, omega: Array, phase: Array) -> Array:
-    return np.asarray(np.sqrt(2 / omega.shape[1]) * np.cos(rows @ omega + phase))
+def fourier(rows: Array, columns: Array, omega: Array, phase: Array) -> Array:
+    turns = [rows[:, some] @ weights for some, weights in zip(columns.T, omega.T, strict=True)]
+    return np.asarray(np.sqrt(2 / len(phase)) * np.cos(np.stack(turns, 1) + phase))
+
+
+def subset_kernel(rows: Array, n_columns: int, width: float) -> Array:
+    """The average over subsets of columns of Gaussian kernels, in units of what rows of norm 1 differ by."""
+    subsets = [list(some) for some in itertools.combinations(range(rows.shape[1]), n_columns)]
+    squares = [((rows[:, None, some] - rows[None, :, some]) ** 2).sum(-1) for some in subsets]
+    typical = 2 * n_columns / rows.shape[1]
+    return np.asarray(np.mean([np.exp(-square / (2 * width**2 * typical)) for square in squares], axis=0))
 
 
 def sharpened(values: Array, q: float, available: Mask) -> Array:

@@ -39,48 +39,36 @@ def test_frozen_statistics_stop_at_the_given_row(rows: Array) -> None:
 
 
 def test_fourier_agrees_with_its_twin() -> None:
-    rng = np.random.default_rng(0)
-    rows = rng.standard_normal((100, 4)) * 100
-    features = started(mb.Fourier(200, n_first=100), rows)
-    state = features.arrays()
-    assert np.abs(features.transform(rows) - naive.fourier(rows, state["omega"], state["phase"])).max() < 1e-9
+    rows = np.random.default_rng(0).standard_normal((100, 7)) * 100
+    features = started(mb.Fourier(200), rows)
+    assert np.abs(features.transform(rows) - naive.fourier(rows, **features.arrays())).max() < 1e-9
 
 
-def test_fourier_is_silent_until_the_width_is_known_and_then_keeps_it() -> None:
-    rows = np.random.default_rng(0).standard_normal((40, 3))
-    assert not started(mb.Fourier(10, n_first=20), rows[:19]).transform(rows).any()
-    early, late = started(mb.Fourier(10, n_first=20), rows[:20]), started(mb.Fourier(10, n_first=20), rows)
-    assert np.array_equal(early.transform(rows), late.transform(rows))
-    assert early.transform(rows).any()
+def test_every_frequency_looks_at_as_many_columns_as_it_is_told_to_and_all_are_seen() -> None:
+    columns = mb.Fourier(500, n_columns=3).start(9, np.random.default_rng(0)).arrays()["columns"]
+    assert all(len(set(one)) == 3 for one in columns.T.tolist())
+    # Each column is in a third of the 500 subsets: within four standard deviations of 167.
+    assert np.abs(np.bincount(columns.ravel(), minlength=9) - 500 / 3).max() < 4 * np.sqrt(500 * 2 / 9)
+    few = mb.Fourier(500, n_columns=3).start(2, np.random.default_rng(0)).arrays()["columns"]
+    assert (np.sort(few, axis=0) == [[0], [1]]).all()
 
 
-def test_fourier_approximates_the_gaussian_kernel_of_the_median_distance() -> None:
-    """<z(x), z(y)> → exp(-‖x-y‖²/(2 median²)): 20,000 features, error below 0.03 (five standard errors)."""
-    rows = np.random.default_rng(0).standard_normal((30, 3)) * 7.0
-    z = started(mb.Fourier(20_000, n_first=30), rows).transform(rows)
-    distance = np.linalg.norm(rows[:, None] - rows[None], axis=-1)
-    median = np.median(distance[np.triu_indices(30, 1)])
-    assert np.abs(z @ z.T - np.exp(-(distance**2) / (2 * median**2))).max() < 0.03
-    wrong = np.exp(-(distance**2) / (2 * (2 * median) ** 2))  # negative control: twice the width is told apart
-    assert np.abs(z @ z.T - wrong).max() > 0.1
-
-
-def test_fourier_width_scales_the_kernel_and_every_first_row_counts() -> None:
-    rows = np.random.default_rng(0).standard_normal((30, 3))
-    one, two = (started(mb.Fourier(5, n_first=30, width=w), rows).arrays()["omega"] for w in (1.0, 2.0))
-    assert np.allclose(one, 2 * two)
-    together = mb.Fourier(5, n_first=30).start(3, np.random.default_rng(0))
-    together.observe(rows[:20])
-    together.observe(rows[20:])
-    assert np.array_equal(together.arrays()["omega"], one)
+@pytest.mark.parametrize("n_columns", [1, 2, 4])
+def test_fourier_approximates_the_average_of_gaussian_kernels_on_subsets(n_columns: int) -> None:
+    """<z(x), z(y)> → mean over subsets S of exp(-‖x_S-y_S‖² d/(4q width²)): 20,000 features, error below 0.04."""
+    rows = np.random.default_rng(0).standard_normal((30, 4)) / 2
+    z = started(mb.Fourier(20_000, n_columns=n_columns, width=0.8), rows).transform(rows)
+    exact = naive.subset_kernel(rows, n_columns, 0.8)
+    assert np.abs(z @ z.T - exact).max() < 0.04
+    # Negative controls: another width, and other subsets, are told apart.
+    assert np.abs(z @ z.T - naive.subset_kernel(rows, n_columns, 1.6)).max() > 0.1
+    assert np.abs(z @ z.T - naive.subset_kernel(rows, 3, 0.8)).max() > 0.08
 
 
 def test_fourier_is_accurate_to_eleven_digits_and_bounded_for_ever() -> None:
-    features = started(mb.Fourier(400, n_first=2), np.array([[0.0], [1.0]]))
-    state = features.arrays()
+    features = mb.Fourier(400).start(1, np.random.default_rng(0))
     near = np.linspace(-3, 3, 50)[:, None]
-    exact = naive.fourier(near, state["omega"], state["phase"])
-    assert np.abs(features.transform(near) - exact).max() < 3e-12
+    assert np.abs(features.transform(near) - naive.fourier(near, **features.arrays())).max() < 3e-12
     for far in (1e16, 1e20, 1e50, 1e100):
         assert np.abs(features.transform(np.array([[far]]))).max() <= np.sqrt(2 / 400) * (1 + 1e-9)
 
@@ -112,11 +100,6 @@ def test_a_map_that_returns_another_width_than_it_says_is_refused() -> None:
     agent = mb.LinUCB(2, features=Growing(), seed=0)
     with pytest.raises(ValueError, match="Growing must be n x 1"):
         agent.learn([1.0], mb.Decision(0, 0.5), 0.5)
-
-
-def test_fourier_of_identical_contexts_is_finite() -> None:
-    rows = np.ones((30, 3))
-    assert np.isfinite(started(mb.Fourier(10), rows).transform(rows)).all()
 
 
 def test_named_maps() -> None:

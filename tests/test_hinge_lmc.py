@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 import marginbandits as mb
 from marginbandits.checks import check_learner
 from marginbandits.learners.hinge_lmc.diagnostics import BINS, Monitor
+from marginbandits.learners.hinge_lmc.practical import HOPE
 from marginbandits.types import Array
 from tests import naive
 from tests.problems import played
@@ -43,13 +44,14 @@ def test_without_noise_particles_find_the_least_of_the_potential() -> None:
         assert potential(state["particles"][block, 0]) - least < 0.25 * (ridge - least)
 
 
-def test_play_is_the_most_hopeful_particle_over_a_floor() -> None:
+def test_play_is_the_most_hopeful_action_over_a_floor() -> None:
     agent = mb.HingeLMC(3, features="raw", seed=0)
     played(agent, 100)
     z = np.random.default_rng(1).standard_normal(4)
     features = agent._map.transform(z[None]) if agent._map else None
     assert features is not None
-    hopeful = (agent.state()["particles"] @ features[0]).max(1)
+    scores = agent.state()["particles"] @ features[0]
+    hopeful = scores.mean(1) + HOPE * scores.std(1)
     law = agent.act(z).distribution
     assert law is not None
     floor = 0.02 / (3 * np.sqrt(100))

@@ -71,9 +71,10 @@ def test_a_step_is_its_formula(d: int) -> None:
     assert np.allclose(particles, expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("nudge", [-0.7, 0.0, 0.2])
 @pytest.mark.parametrize("loss", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("start", [-3.0, -0.6, 0.0, 0.6, 3.0])
-def test_a_new_round_is_absorbed_exactly(loss: float, start: float) -> None:
+def test_a_new_round_is_absorbed_exactly(loss: float, start: float, nudge: float) -> None:
     rng = np.random.default_rng(0)
     d, margin = 3, 0.5
     rows = rng.standard_normal((5, d))
@@ -84,11 +85,11 @@ def test_a_new_round_is_absorbed_exactly(loss: float, start: float) -> None:
     variance = carlson(factor, row, gain)
     assert variance == pytest.approx(row @ np.linalg.solve(A, row))
     assert np.allclose(gain, np.linalg.solve(A + np.outer(row, row), row))
-    absorb(particles, np.array([margin]), row, loss, gain, variance)
+    absorb(particles, np.array([margin]), row, loss, np.array([nudge]), gain, variance)
 
     def cost(score: float) -> float:
-        here = np.array([score])
-        return (score - start) ** 2 / (2 * variance) + naive.two_sided_cost(here, np.eye(1), np.array([loss]), margin)
+        own = naive.two_sided_cost(np.array([score]), np.eye(1), np.array([loss]), margin)
+        return (score - start) ** 2 / (2 * variance) + own - nudge * score
 
     best = minimize_scalar(cost, bounds=(-5, 5), method="bounded", options={"xatol": 1e-9}).x
     assert particles[0] @ row == pytest.approx(best, abs=1e-5)
@@ -103,8 +104,27 @@ def test_a_step_goes_no_further_than_its_rounds_could_pull() -> None:
 
 def test_a_row_of_zeros_moves_nothing() -> None:
     particles = np.ones((2, 3))
-    absorb(particles, np.ones(2), np.zeros(3), 1.0, np.zeros(3), 0.0)
+    absorb(particles, np.ones(2), np.zeros(3), 1.0, np.ones(2), np.zeros(3), 0.0)
     assert (particles == 1.0).all()
+
+
+@pytest.mark.parametrize("nudged", [True, False])
+def test_nudges_turn_draws_of_the_old_gaussian_part_into_draws_of_the_new(nudged: bool) -> None:
+    """Ten rounds, 20,000 particles: the covariance is within 4% (four standard errors); without nudges it is not."""
+    rng = np.random.default_rng(0)
+    d, n, temperature = 3, 20_000, 0.3
+    rows, losses = rng.standard_normal((10, d)), rng.random(10)
+    factor, particles = np.eye(d), temperature * rng.standard_normal((n, d))
+    for row, loss in zip(rows, losses, strict=True):
+        gain = np.zeros(d)
+        variance = carlson(factor, row, gain)
+        nudges = temperature * rng.standard_normal(n) if nudged else np.zeros(n)
+        absorb(particles, np.full(n, 100.0), row, loss, nudges, gain, variance)
+    theta, inverse = naive.ridge(rows, 1 - 2 * losses, 1.0)
+    spread = temperature * np.linalg.cholesky(inverse)
+    standard = np.linalg.solve(spread, (particles - theta).T)
+    assert np.abs(standard.mean(1)).max() < 4 / np.sqrt(n)
+    assert (np.abs(np.cov(standard) - np.eye(d)).max() < 0.04) == nudged
 
 
 def test_chains_follow_the_posterior_in_two_dimensions() -> None:

@@ -240,4 +240,4 @@ def test_refits_are_as_rare_as_growth_says(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_other_settings_keep_the_contract() -> None:
     check_learner(FaithfulSmoothFTL, surrogate="ramp")
-    check_learner(mb.SmoothFTL, memory=30, n_draws=1, growth=2.0)
+    check_learner(mb.SmoothFTL, memory=30, n_draws=1, growth=2.0, features="raw")

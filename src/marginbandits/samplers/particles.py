@@ -92,24 +92,28 @@ def langevin_step(
 
 
 @kernel
-def absorb(particles: Array, margins: Array, row: Array, loss: float, gain: Array, variance: float) -> None:
-    """Move each particle to the least of ½ (w - w₀)ᵀA(w - w₀) + the new round's own cost, exactly and in place.
+def absorb(
+    particles: Array, margins: Array, row: Array, loss: float, nudges: Array, gain: Array, variance: float
+) -> None:
+    """Move each particle to the least of ½ (w - w₀)ᵀA(w - w₀) + the new round's own cost - its nudge·s, in place.
 
     `gain` is (A + zzᵀ)⁻¹z and `variance` zᵀA⁻¹z, both from `carlson`. The score moves along A⁻¹z to where the slope is
-    0, or to the kink where it changes sign. Without it a particle would lag behind the data by 1/h steps.
+    0, or to the kink where it changes sign. Without it a particle would lag behind the data by 1/h steps. Nudges τξ,
+    ξ ~ N(0, 1), one for each particle, turn draws of the old Gaussian part into draws of the new one; without them
+    particles would draw closer together than their posterior is wide.
     """
     if variance <= 0.0:
         return
     d = row.shape[0]
     for k in range(particles.shape[0]):
-        margin, score = margins[k], 0.0
+        margin, nudge, score = margins[k], nudges[k], 0.0
         for i in range(d):
             score += particles[k, i] * row[i]
-        moved = (score + variance * (1.0 - 2.0 * loss)) / (1.0 + variance)
+        moved = (score + variance * (nudge + 1.0 - 2.0 * loss)) / (1.0 + variance)
         if moved > margin:
-            moved = max(margin, (score - variance * loss) / (1.0 + variance))
+            moved = max(margin, (score + variance * (nudge - loss)) / (1.0 + variance))
         elif moved < -margin:
-            moved = min(-margin, (score + variance * (1.0 - loss)) / (1.0 + variance))
+            moved = min(-margin, (score + variance * (nudge + 1.0 - loss)) / (1.0 + variance))
         share = (1.0 + variance) / variance * (moved - score)
         for i in range(d):
             particles[k, i] += share * gain[i]

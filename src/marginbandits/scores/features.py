@@ -152,12 +152,18 @@ class Standardise(FeatureMap):
 
 
 class Fourier(FeatureMap):
-    """Random Fourier features √(2/n) cos(<ω, x> + b) of the Gaussian kernel: linear in θ, yet not in the context.
+    """Random Fourier features √(2/n) cos(<ω, x> + b), each of a few columns: linear in θ, yet not in the context.
 
-    The kernel's width is `width` times the median distance between the first `n_first` rows seen. Until those have
-    been seen all outputs are 0, so nothing is ever learnt under one width and used under another.
+    Every frequency ω looks at q = `n_columns` columns, drawn at random, so that features approximate the average over
+    such subsets S of Gaussian kernels
 
-    Rahimi & Recht (2007), "Random features for large-scale kernel machines".
+        exp(-‖x_S - y_S‖² / (2 width² · 2q/d))
+
+    where 2q/d is what ‖x_S - y_S‖² typically is for rows of norm about 1, as `Standardise` makes them. In a few columns
+    neighbours are nearer than in all of them, and columns that tell nothing spoil only the features that look at them.
+
+    Rahimi & Recht (2007), "Random features for large-scale kernel machines"; Duvenaud, Nickisch & Rasmussen (2011),
+    "Additive Gaussian processes".
     """
 
     @validated
@@ -165,44 +171,29 @@ class Fourier(FeatureMap):
         self,
         n_components: Annotated[int, Integer(1)] = 300,
         *,
-        width: Annotated[float, Real(above=0)] = 1.0,
-        n_first: Annotated[int, Integer(2)] = 30,
+        width: Annotated[float, Real(above=0)] = 0.6,
+        n_columns: Annotated[int, Integer(1)] = 4,
     ) -> None:
         self.n_components = n_components
         self.width = width
-        self.n_first = n_first
+        self.n_columns = n_columns
 
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
         self.n_outputs = self.n_components
-        self._seen = np.zeros(1, np.int64)
-        self._first = np.zeros((self.n_first, n_inputs))
-        self._omega = rng.standard_normal((n_inputs, self.n_components))
+        q = min(self.n_columns, n_inputs)
+        subsets = [rng.choice(n_inputs, q, replace=False) for _ in range(self.n_components)]
+        self._columns = np.stack(subsets, axis=1)
+        self._omega = rng.standard_normal((q, self.n_components)) * math.sqrt(n_inputs / (2 * q)) / self.width
         self._phase = rng.uniform(0.0, 2.0 * np.pi, self.n_components)
 
     def _transform(self, rows: Array) -> Array:
-        out = np.zeros((rows.shape[0], self.n_components))
-        if self._seen[0] == self.n_first:
-            _fourier(rows, self._omega, self._phase, out)
+        out = np.empty((rows.shape[0], self.n_components))
+        _fourier(rows.take(self._columns, axis=1), self._omega, self._phase, out)
         return out
 
-    def _observe(self, rows: Array) -> Array:
-        seen = self._seen[0]
-        if seen < self.n_first:
-            new = rows[: self.n_first - seen]
-            self._first[seen : seen + len(new)] = new
-            self._seen[0] += len(new)
-            if self._seen[0] == self.n_first:
-                self._set_width()
-        return self._transform(rows)
-
-    def _set_width(self) -> None:
-        distance = np.sqrt(((self._first[:, None] - self._first[None]) ** 2).sum(-1))
-        typical = float(np.median(distance[np.triu_indices(self.n_first, 1)]))
-        self._omega /= self.width * typical if typical > 0 else 1.0
-
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Rows seen, frequencies and phases."""
-        return {"seen": self._seen, "first": self._first, "omega": self._omega, "phase": self._phase}
+        """The columns that features look at, frequencies and phases."""
+        return {"columns": self._columns, "omega": self._omega, "phase": self._phase}
 
 
 class _Compound(FeatureMap):
@@ -267,7 +258,7 @@ def feature_map(features: str | FeatureMap) -> FeatureMap:
     if features == "raw":
         return Standardise()
     if features == "fourier":
-        return Chain([Standardise(), Concatenate([Identity(), Fourier()])])
+        return Chain([Standardise(bias=False), Concatenate([Bias(), Fourier()])])
     raise ValueError(f"features must be 'raw', 'fourier' or a FeatureMap, got {features!r}")
 
 
@@ -309,17 +300,18 @@ def _observe(rows: Array, count: Array, moments: Array, limit: float, clip: floa
 
 
 @kernel
-def _fourier(rows: Array, omega: Array, phase: Array, out: Array) -> None:
-    """√(2/m) cos(rows ω + phase); cos 2πt = 1 - 2 sin² πt after reduction to |t| <= 1/2, so the loop vectorises."""
-    n, d = rows.shape
-    m = omega.shape[1]
+def _fourier(values: Array, omega: Array, phase: Array, out: Array) -> None:
+    """√(2/m) cos(Σ_k values_k ω_k + phase), `values` being what each of m features sees of each of n rows.
+
+    cos 2πt = 1 - 2 sin² πt after reduction to |t| <= 1/2, so the loop vectorises.
+    """
+    n, n_columns, m = values.shape
     height = math.sqrt(2.0 / m)
     for i in range(n):
         out[i] = phase
-        for k in range(d):
-            x = rows[i, k]
+        for k in range(n_columns):
             for j in range(m):
-                out[i, j] += x * omega[k, j]
+                out[i, j] += values[i, k, j] * omega[k, j]
         for j in range(m):
             t = out[i, j] * (0.5 / math.pi)
             # Clamped, because rounding leaves more than half a turn where t is too large to have a fraction.

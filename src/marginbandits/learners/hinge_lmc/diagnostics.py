@@ -1,6 +1,6 @@
 """How a Hinge-LMC run is going, in numbers a person can read, at no cost that grows with it.
 
-    agreement    share of particles that would themselves play what the most hopeful of them play: near 1/K they are
+    agreement    share of particles that would themselves play what they hope most of together: near 1/K they are
                  still guessing, near 1 they have made up their minds
     potential    the two-sided hinge (without its Gaussian part) that each new round cost the particles' mean, before
                  they learnt from it

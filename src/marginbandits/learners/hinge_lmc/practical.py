@@ -6,9 +6,12 @@ For each action a, particles w drawn by Langevin steps from exp(-U_a/τ²), wher
 
 the paper's hinge, twice: the loss pulls the score below -γ, the reward above γ. For scores that sum to zero that is at
 most what the two-sided loss estimate charges to all actions, and equal to it for two; here every action's scores are
-its own. Rounds count alike, whatever their probability. Played is the action whose most hopeful particle scores
-highest, with a floor μ_t that fades like 1/√t under every action. See `samplers.particles` for the chain, and
-docs/hinge_lmc.md for what each choice is worth on real data.
+its own. Rounds count alike, whatever their probability. Played is the action of largest
+
+    mean of s + 2 (variance of s)^{1/2}   over its particles
+
+with a floor μ_t that fades like 1/√t under every action. See `samplers.particles` for the chain, and docs/hinge_lmc.md
+for what each choice is worth on real data.
 
 With margin="adapt" each margin of a grid has its own particles, and play is shared among the margins by exponential
 weights on their own estimated losses.
@@ -48,11 +51,14 @@ __all__ = ["MARGINS", "HingeLMC"]
 MARGINS = (0.6, 1.2, 2.4)
 """The grid of margin="adapt"; at 2.4 hardly any score reaches the margin, and the potential is ridge regression's."""
 
-TURNS = 4
-"""A round moves one in four of its action's particles, in turn, for a quarter of the cost of moving all."""
+TURNS = 8
+"""A round moves one in eight of its action's particles, in turn, for an eighth of the cost of moving all."""
 
 STEP = 0.3
 """h: the share of the way to the posterior's mean that a step goes."""
+
+HOPE = 2.0
+"""How many of their own deviations the particles of an action hope for beyond their mean score."""
 
 TRUST = 0.1
 """Learning rate of the exponential weights over margins, on losses in [0, 1]."""
@@ -74,7 +80,7 @@ class HingeLMC(Learner):
         n_actions: ActionCount,
         *,
         margin: Annotated[float | str, OneOf(Real(above=0), Choice("adapt"))] = 1.2,
-        n_particles: Annotated[int, Integer(1)] = 6,
+        n_particles: Annotated[int, Integer(1)] = 16,
         temperature: Annotated[float, Real(0)] = 0.1,
         regularisation: Annotated[float, Real(1e-9)] = 0.2,
         smoothing: Annotated[float, Real(0)] = 0.02,
@@ -109,9 +115,10 @@ class HingeLMC(Learner):
         return np.asarray(self._particles @ rows[0] if len(rows) == 1 else rows @ self._particles[0].T)
 
     def _guesses(self, scores: Array, available: Mask) -> Array:
-        """The action each margin's most hopeful particles prefer: margins x K, ties shared."""
-        hopeful = scores.reshape(self.n_actions, len(self._log_weights), self.n_particles).max(2)
-        return policies.greedy(hopeful.T, available)
+        """The action each margin's particles hope most of: margins x K, ties shared."""
+        hopeful = np.empty((len(self._log_weights), self.n_actions))
+        _hope(scores.reshape(self.n_actions, len(hopeful), self.n_particles), HOPE, hopeful)
+        return policies.greedy(hopeful, available)
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
         guesses = self._guesses(self._scores(rows), available)
@@ -123,7 +130,8 @@ class HingeLMC(Learner):
         self._look(self._scores(rows), action, loss, probability)
         block, row = min(action, len(self._particles) - 1), rows[min(action, len(rows) - 1)]
         particles, theta, factor = self._particles[block], self._ridge.theta[block], self._ridge.factor[block]
-        _learn(theta, factor, particles, self._margins, row, loss)
+        nudges = self.temperature * self._rng.standard_normal(len(particles))
+        _learn(theta, factor, particles, self._margins, row, loss, nudges)
         slot = self._reservoir.slot(block, self._rng)
         if slot >= 0:
             self._pull.forget(block, slot, self._reservoir.rows[block, slot])
@@ -202,11 +210,28 @@ class HingeLMC(Learner):
 
 
 @kernel
-def _learn(theta: Array, factor: Array, particles: Array, margins: Array, row: Array, loss: float) -> None:
+def _learn(
+    theta: Array, factor: Array, particles: Array, margins: Array, row: Array, loss: float, nudges: Array
+) -> None:
     """The Gaussian part takes in the round exactly, and every particle its own cost of it."""
     gain = np.zeros(row.shape[0])
     variance = carlson(factor, row, gain)
     residual = 1.0 - 2.0 * loss - dot(theta, row)
     for i in range(row.shape[0]):
         theta[i] += gain[i] * residual
-    absorb(particles, margins, row, loss, gain, variance)
+    absorb(particles, margins, row, loss, nudges, gain, variance)
+
+
+@kernel
+def _hope(scores: Array, hope: float, out: Array) -> None:
+    """Mean + hope · deviation of an action's scores, for each margin's particles."""
+    n = scores.shape[2]
+    for a in range(scores.shape[0]):
+        for group in range(scores.shape[1]):
+            total = 0.0
+            for j in range(n):
+                total += scores[a, group, j]
+            mean, square = total / n, 0.0
+            for j in range(n):
+                square += (scores[a, group, j] - mean) ** 2
+            out[group, a] = mean + hope * math.sqrt(square / n)

@@ -42,7 +42,7 @@ from marginbandits.validation import suggestion
 
 __all__ = ["Data", "LearnerSpec", "Plan", "Task", "known_learners", "nameable_learners", "played_rows"]
 
-VERSION = 2
+VERSION = 3
 """Of the results: raised when a change makes old outcomes incomparable with new ones."""
 
 

@@ -40,6 +40,7 @@ __all__ = [
     "Verdict",
     "shown",
     "slope",
+    "slopes",
     "verdict",
 ]
 
@@ -188,14 +189,19 @@ class Unit:
 
 
 def slope(results: Results, over: str, of: str) -> Interval:
-    """The exponent of growth: least squares of log `of` on log `over` for each seed, with a 95% interval over seeds."""
+    """The exponent of growth, with a 95% interval over seeds."""
+    return interval(slopes(results, over, of))
+
+
+def slopes(results: Results, over: str, of: str) -> Array:
+    """The exponent of growth for each seed: least squares of log `of` on log `over`."""
     seeds = [set(one.each("seed")) for _, one in results.split(over)]
     each = []
     for seed in sorted(set.intersection(*seeds)):
         mine = results.where(seed=seed)
         x = np.array([float(one.parameters[over]) for one in mine])
         each.append(np.polyfit(np.log(x), np.log(np.maximum(mine.values(of), 1e-9)), 1)[0])
-    return interval(each)
+    return np.array(each)
 
 
 def shown(found: Interval, digits: int = 3) -> str:

@@ -111,7 +111,7 @@ def _solve(costs: Array, pairs: Indices, distances: Array, options: dict[str, fl
 
 
 def _two_actions(costs: Array, pairs: Indices, limits: Array) -> dict[str, Any]:
-    """One number per centre is enough: |g_i - g_j| <= ρ_ij/2. Some thirty times as fast."""
+    """One number per centre is enough: |g_i - g_j| <= ρ_ij/2. A far smaller program."""
     jumps = _entries(pairs, len(costs))
     return {
         "c": costs[:, 0] - costs[:, 1],

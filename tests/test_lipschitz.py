@@ -13,7 +13,7 @@ import marginbandits as mb
 from marginbandits.oracles.lipschitz_erm import LipschitzERM, LipschitzFit, UnsolvedError
 from marginbandits.scores.growing import GrowingNet
 from marginbandits.scores.lipschitz import NotAMetricError, extension
-from marginbandits.scores.nets import BallNet, Grid, TreeNet
+from marginbandits.scores.nets import Grid, ScannedNet, TreeNet
 from marginbandits.theory import lipschitz_actions, lipschitz_ftl_floor
 from marginbandits.types import Array
 from tests.naive import lipschitz_program
@@ -51,7 +51,8 @@ def test_trees_find_what_looking_at_all_finds(name: str, p: float) -> None:
     centres, points = rng.random((40, 3)), rng.random((60, 3))
     distance = cdist(points, centres, "minkowski", p=p) if p < math.inf else cdist(points, centres, "chebyshev")
     between = cdist(centres, centres, "minkowski", p=p) if p < math.inf else cdist(centres, centres, "chebyshev")
-    for net in (TreeNet(centres, p, 4.0), BallNet(centres, lambda x, y: float(np.linalg.norm(x - y, p)), 4.0)):
+    looked = ScannedNet(centres, lambda x, others: 4.0 * np.linalg.norm(others - x, p, axis=1))
+    for net in (TreeNet(centres, p, 4.0), looked):
         assert (net.nearest(points) == distance.argmin(1)).all()
         pairs, lengths = net.pairs()
         assert {tuple(pair) for pair in pairs.tolist()} == {
@@ -92,8 +93,22 @@ def test_a_cube_refuses_what_makes_none() -> None:
         mb.Cube([0.0], [1.0, 1.0])
     with pytest.raises(ValueError, match="above low"):
         mb.Cube([0.0, 1.0], [1.0, 1.0])
-    with pytest.raises(ValueError, match="at most 100000 cells"):
+    with pytest.raises(ValueError, match="at most 100,000 cells"):
         mb.Cube([0.0] * 5, [1.0] * 5, lipschitz=10.0).grid(0.1)
+
+
+def test_a_cube_of_many_coordinates_has_cells_only_along_those_that_are_wide() -> None:
+    flat = mb.Cube([0.0] * 70, [1.0] * 68 + [4.0, 4.0])
+    grid = flat.grid(0.5)
+    assert grid.centres.shape == (16, 70)
+    assert len(grid.pairs()[0]) == 42
+    points = np.random.default_rng(0).random((50, 70)) * ([1.0] * 68 + [4.0, 4.0])
+    assert (grid.nearest(points) == [flat.distances(one, grid.centres).argmin() for one in points]).mean() > 0.9
+    assert mb.Cube([0.0] * 13, [1.0] * 13).grid(1.0).pairs()[0].shape == (0, 2)
+    assert grid.nearest(np.full((1, 70), 1e100)) == [15]
+    for low, high, radius in (([0.0] * 13, [4.0] * 13, 1.0), ([0.0], [1e100], 1e-250)):
+        with pytest.raises(ValueError, match="radius must leave at most"):
+            mb.Cube(low, high).grid(radius)
 
 
 # The linear program
@@ -292,14 +307,49 @@ def test_a_metric_that_is_none_is_warned_of_and_one_that_fails_is_survived() -> 
     for space, words in ((squares, "violates the triangle inequality"), (lopsided, "is not symmetric")):
         with pytest.warns(UserWarning, match=words):
             regret(theory(space=space), 40)
-    broken = mb.MetricSpace(lambda x, y: math.nan if x[0] > 0.9 > y[0] else largest(x, y), dimension=2.0)
-    agent = theory(space=broken)
+    fails: list[bool] = []
+    sometimes = mb.MetricSpace(lambda x, y: math.nan if fails and (x != y).any() else largest(x, y), dimension=2.0)
+    agent = theory(space=sometimes)
+    regret(agent, 30)
+    fails.append(True)
     with pytest.warns(UserWarning, match="the last leader goes on: .* the metric fails"):
-        regret(agent, 200)
-    assert not all(epoch.solved for epoch in agent.epochs())
-    assert agent.state()["clock"][0] == 200
+        agent.learn([0.1, 0.2], mb.Decision(0, 0.5), 1.0)  # the 31st round, at whose end a leader is sought
+    with pytest.raises(NotAMetricError, match="context must be a point of the space; the metric fails"):
+        agent.act([0.3, 0.4])
+    fails.clear()
+    regret(agent, 100)
+    assert [epoch.solved for epoch in agent.epochs()] == [True] * 4 + [False] + [True] * 2
+    assert agent.state()["clock"][0] == 131
+    with pytest.raises(NotAMetricError, match="the metric fails at"):
+        theory(space=mb.MetricSpace(lambda x, y: 1.0 / 0.0, dimension=2.0)).act([0.1, 0.1])
     with pytest.raises(NotAMetricError, match="context must be a point of the space, at distance 0 of itself"):
         theory(space=mb.MetricSpace(lambda x, y: 1.0, dimension=2.0)).act([0.1, 0.1])
+
+
+def test_a_metric_need_not_be_defined_between_contexts() -> None:
+    table = {(a, b): float(abs(a - b)) for a in range(5) for b in range(5)}
+    space = mb.MetricSpace(
+        lambda x, y: table[int(x[0]), int(y[0])] if x[0] % 1 == y[0] % 1 == 0 else 1 / 0, dimension=1.0
+    )
+    for agent in (theory(space=space, horizon=300), mb.LipschitzFTL(2, space=space, seed=0)):
+        for i in range(200):
+            decision = agent.act([float(i % 5)])
+            agent.learn([float(i % 5)], decision, float(decision.action != (i % 5 > 2)))
+        law = agent.act([4.0]).distribution
+        assert law is not None
+        assert law[1] > 0.7
+
+
+def test_features_must_have_the_spaces_width() -> None:
+    for agent in (mb.FaithfulLipschitzFTL(2, space=UNIT, features="raw"), mb.Binning(2, space=UNIT, features="raw")):
+        with pytest.raises(ValueError, match="features must give the space's 2 coordinates, got 3"):
+            agent.learn([0.5, 0.5], mb.Decision(0, 0.5), 1.0)
+
+
+def test_where_the_floor_is_cut_the_net_is_not_finer() -> None:
+    wide = mb.FaithfulLipschitzFTL(8, space=mb.Cube([-9.0] * 2, [9.0] * 2), horizon=200)
+    assert wide.mu == 0.125
+    assert wide.radius == pytest.approx((81 / 1600) ** (1 / 3))
 
 
 def test_a_function_cannot_be_saved_and_everything_else_can(tmp_path: Any) -> None:
@@ -392,15 +442,19 @@ def test_binning_keeps_its_cells_apart() -> None:
     assert agent.act([0.4]).distribution.tolist() == [0.0, 1.0]  # type: ignore[union-attr]  # learners give it
     assert agent.act([0.6]).distribution.tolist() == [0.5, 0.5]  # type: ignore[union-attr]  # learners give it
     assert regret(mb.Binning(2, space=UNIT, radius=0.5, seed=0)) < 0.4
+    borders = mb.Binning(2, space=mb.Cube([0.0], [1.0]), radius=1 / 6, seed=0)
+    for x in np.linspace(0.0, 1.0, 1001):
+        borders.learn([x], mb.Decision(0, 0.5), 1.0)
+    assert (borders.state()["counts"][:, 0] > 0).sum() == 3
 
 
 def test_nearest_neighbours_are_the_nearest() -> None:
     rng = np.random.default_rng(0)
     agent = mb.NearestNeighbours(2, k=3, epsilon=0.0, features=mb.Identity(), seed=0)
-    x, losses, actions = rng.random((80, 2)), rng.random(80), rng.integers(2, size=80)
+    x, losses, actions = rng.random((80, 2)) + 1e9, rng.random(80), rng.integers(2, size=80)  # far from the origin
     for row, loss, action in zip(x, losses, actions, strict=True):
         agent.learn(row, mb.Decision(int(action), 0.5), loss)
-    for point in rng.random((20, 2)):
+    for point in rng.random((20, 2)) + 1e9:
         value = []
         for a in range(2):
             near = np.argsort(np.linalg.norm(x[actions == a] - point, axis=1))[:3]

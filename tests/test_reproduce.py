@@ -37,6 +37,7 @@ from marginbandits.experiments.claims.claim import (
     slope,
     verdict,
 )
+from marginbandits.experiments.claims.errata import ERRATA
 from marginbandits.experiments.reproduce import Programme, judged, text_lines, write_page
 from marginbandits.experiments.runner import locally, run_plan
 from marginbandits.experiments.store import Store
@@ -84,7 +85,7 @@ def test_claims_differ_by_name_and_say_where_they_stand() -> None:
     assert len(set(names)) == len(names)
     for claim in CLAIMS:
         assert re.search(r"section|appendix", claim.reference)
-        assert all(1 <= number <= 26 for number in claim.errata)
+        assert all(number in ERRATA for number in claim.errata)
         for quick in (True, False):
             keys = [unit.key for unit in claim.tasks(quick)]
             assert len(set(keys)) == len(keys) > 0

@@ -34,4 +34,7 @@ class MetricContexts(Learner):
         return rows
 
     def _point_width(self, n_blocks: int, n_features: int) -> int:
-        return n_features if n_blocks > 1 else n_features * self.n_actions
+        width = n_features if n_blocks > 1 else n_features * self.n_actions
+        if self._space.width not in (None, width):
+            raise ValueError(f"features must give the space's {self._space.width} coordinates, got {width}")
+        return width

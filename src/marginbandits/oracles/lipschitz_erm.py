@@ -53,9 +53,9 @@ class LipschitzFit:
 
 
 class LipschitzERM(Part):
-    """The oracle; after `time_limit` seconds, or `max_iterations` of the simplex method, it raises `UnsolvedError`.
+    """The oracle; after `time_limit` seconds, or `max_iterations` of one program, it raises `UnsolvedError`.
 
-    Iterations are counted alike on every machine; seconds are not.
+    Iterations of the simplex method are counted alike on every machine; seconds are not.
     """
 
     @validated

@@ -45,7 +45,7 @@ class GrowingNet:
         """The context's centre: itself, if no other is within the radius and there is room."""
         at, distance = self.nearest(point)
         n = int(self._size[0])
-        if distance > radius and n < len(self.centres):
+        if distance > radius * (1.0 + 1e-9) and n < len(self.centres):  # a grid's own border is within the radius
             self.centres[n] = point
             self._size[0] += 1
             return n

@@ -34,7 +34,7 @@ import numpy.typing as npt
 
 from marginbandits.projections import simplex
 from marginbandits.saving import Part
-from marginbandits.scores.nets import BallNet, Grid, Net, TreeNet
+from marginbandits.scores.nets import Grid, Net, ScannedNet, TreeNet
 from marginbandits.types import Array
 from marginbandits.validation import Choice, Instance, ListOf, OneOf, Real, validated
 
@@ -61,6 +61,8 @@ class Space(Part, ABC):
 
     dimension: float | None
     size: float = 1.0
+    width: int | None = None
+    """How many coordinates a point has, where that is known."""
 
     @abstractmethod
     def refuse(self, points: Array) -> None:
@@ -97,10 +99,10 @@ class Cube(Space):
     @validated
     def __init__(
         self,
-        low: Annotated[list[float], ListOf(Real())],
-        high: Annotated[list[float], ListOf(Real())],
+        low: Annotated[list[float], ListOf(Real(-1e100, 1e100))],
+        high: Annotated[list[float], ListOf(Real(-1e100, 1e100))],
         *,
-        lipschitz: Annotated[float, Real(above=0)] = 1.0,
+        lipschitz: Annotated[float, Real(above=0, high=1e100)] = 1.0,
     ) -> None:
         self.low, self.high, self.lipschitz = low, high, lipschitz
         if len(low) != len(high):
@@ -108,7 +110,7 @@ class Cube(Space):
         if not all(a < b for a, b in zip(low, high, strict=True)):
             raise ValueError(f"high must be above low in every coordinate, got {high!r} and {low!r}")
         self._low, self._high = np.array(low), np.array(high)
-        self.dimension = float(len(low))
+        self.dimension, self.width = float(len(low)), len(low)
         self.size = float(np.maximum(0.5 * lipschitz * (self._high - self._low), 1.0).prod())
 
     def refuse(self, points: Array) -> None:
@@ -145,7 +147,7 @@ class Cube(Space):
 class MetricSpace(Space):
     """Points of R^d under a metric, times `lipschitz`: "euclidean", "manhattan", "chebyshev", or a function of two.
 
-    Named metrics find the nearest centre in a k-d tree; functions in a ball tree, which trusts the triangle inequality.
+    Named metrics find the nearest centre in a k-d tree; functions are asked for the distance of every centre.
     `dimension` is the covering dimension p; `covering_dimension` estimates it from points. A function cannot be saved.
     """
 
@@ -157,7 +159,7 @@ class MetricSpace(Space):
         ] = "euclidean",
         *,
         dimension: Annotated[float | None, OneOf(Real(above=0), Instance(type(None)))] = None,
-        lipschitz: Annotated[float, Real(above=0)] = 1.0,
+        lipschitz: Annotated[float, Real(above=0, high=1e100)] = 1.0,
     ) -> None:
         self.metric, self.dimension, self.lipschitz = metric, dimension, lipschitz
 
@@ -171,7 +173,10 @@ class MetricSpace(Space):
     def distances(self, point: Array, others: Array) -> Array:
         """The metric, times `lipschitz`."""
         if callable(self.metric):
-            found = np.array([float(self.metric(point, other)) for other in others])
+            try:
+                found = np.array([float(self.metric(point, other)) for other in others])
+            except Exception as error:  # whatever a user's function raises
+                raise NotAMetricError(f"context must be a point of the space; the metric fails at {point}") from error
             if not (np.isfinite(found).all() and (found >= 0.0).all()):
                 bad = others[~(found >= 0.0) | ~np.isfinite(found)][0]
                 raise NotAMetricError(f"context must be a point of the space; the metric fails at {point} and {bad}")
@@ -192,9 +197,9 @@ class MetricSpace(Space):
         return points[chosen]
 
     def net(self, centres: Array, radius: float) -> Net:
-        """The centres in a tree."""
+        """The centres in a tree, or to be looked at one by one."""
         if callable(self.metric):
-            return BallNet(centres, self.metric, self.lipschitz)
+            return ScannedNet(centres, self.distances)
         return TreeNet(centres, MINKOWSKI[self.metric], self.lipschitz)
 
     def doubts(self, points: Array) -> str | None:
@@ -202,7 +207,7 @@ class MetricSpace(Space):
         if not callable(self.metric):
             return None
         for a, b, c in points[np.random.default_rng(0).integers(len(points), size=(TRIPLES, 3))]:
-            ab, bc, ac, ba = (float(self.metric(x, y)) for x, y in ((a, b), (b, c), (a, c), (b, a)))
+            (ab, ac), (ba, bc) = self.distances(a, np.array([b, c])), self.distances(b, np.array([a, c]))
             if abs(ab - ba) > 1e-9 * max(ab, ba):
                 return f"it is not symmetric: {ab:g} from {a} to {b}, {ba:g} back"
             if ac > (ab + bc) * (1.0 + 1e-9):

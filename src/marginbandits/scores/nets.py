@@ -1,9 +1,9 @@
 """Nets of a metric space: centres, the nearest of them, and the pairs between which a policy must not jump.
 
-    Grid      cells of one width under the largest-coordinate metric: arithmetic finds the nearest centre, and keeping
-              neighbours (diagonal ones included) within their distance keeps all pairs within theirs
-    TreeNet   any centres under a Minkowski metric, in a k-d tree
-    BallNet   any centres under a function, in a ball tree
+    Grid         cells of one width under the largest-coordinate metric: arithmetic finds the nearest centre, and
+                 keeping neighbours (diagonal ones included) within their distance keeps all pairs within theirs
+    TreeNet      any centres under a Minkowski metric, in a k-d tree
+    ScannedNet   any centres under a function, by looking at all
 
 Pairs at distance 2 or more say nothing: no two distributions are further apart.
 
@@ -14,7 +14,6 @@ Pairs at distance 2 or more say nothing: no two distributions are further apart.
 """
 
 import itertools
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
@@ -24,10 +23,10 @@ from scipy.spatial import cKDTree
 
 from marginbandits.types import Array
 
-__all__ = ["BallNet", "Grid", "Net", "TreeNet"]
+__all__ = ["Grid", "Net", "ScannedNet", "TreeNet"]
 
-LARGEST_GRID = 100_000
-"""Cells beyond which a grid is refused: a linear program over them would not end."""
+LARGEST_GRID, LARGEST_PAIRS = 100_000, 2_000_000
+"""Cells and pairs of neighbours beyond which a grid is refused: a linear program over them would not end."""
 
 Indices = npt.NDArray[np.int64]
 
@@ -51,25 +50,32 @@ class Grid(Net):
 
     def __init__(self, low: Array, high: Array, radius: float, scale: float) -> None:
         self._width, self._scale = 2.0 * radius, scale
-        counts = [max(1, math.ceil(length / self._width - 1e-9)) for length in (high - low).tolist()]
-        if math.prod(counts) > LARGEST_GRID:
-            size = f"{math.prod(counts)} with radius {radius * scale:g}"
-            raise ValueError(f"radius must leave at most {LARGEST_GRID} cells, got {size}; a MetricSpace needs fewer")
-        self._counts = np.array(counts)
-        self._corner = 0.5 * (low + high - self._width * self._counts)
-        cells = np.indices(counts).reshape(len(counts), -1).T
-        self.centres = self._corner + self._width * (cells + 0.5)
+        with np.errstate(over="ignore"):
+            counts = np.maximum(np.ceil((high - low) / self._width - 1e-9), 1.0)
+            size, pairs = counts.prod(), counts.prod() * (3.0 ** (counts > 1.0).sum() - 1.0) / 2.0
+        if not (size <= LARGEST_GRID and pairs <= LARGEST_PAIRS):
+            most = f"{LARGEST_GRID:,} cells and {LARGEST_PAIRS:,} pairs of neighbours"
+            found = f"{size:g} and {pairs:g} with radius {radius * scale:g}"
+            raise ValueError(f"radius must leave at most {most}, got {found}; a MetricSpace needs fewer")
+        self._axes = np.flatnonzero(counts > 1.0)  # along the others there is one cell
+        self._shape = tuple(counts[self._axes].astype(int).tolist())
+        self._corner = 0.5 * (low + high - self._width * counts)
+        self.centres = np.tile(self._corner + 0.5 * self._width, (int(size), 1))
+        self.centres[:, self._axes] += self._width * np.indices(self._shape).reshape(len(self._shape), int(size)).T
 
     def nearest(self, points: Array) -> Indices:
         """The cell a point is in; off the grid, the cell at its border."""
-        cell = ((points - self._corner) / self._width).astype(np.int64)
-        return np.asarray(np.ravel_multi_index(tuple(cell.T), tuple(self._counts), mode="clip"))
+        if not self._shape:
+            return np.zeros(len(points), np.int64)
+        inside = (points[:, self._axes] - self._corner[self._axes]) / self._width
+        cell = np.clip(inside, 0.0, np.array(self._shape) - 1.0).astype(np.int64)
+        return np.asarray(np.ravel_multi_index(tuple(cell.T), self._shape))
 
     def pairs(self) -> tuple[Indices, Array]:
         """Neighbours, diagonal ones included."""
-        table = np.arange(len(self.centres)).reshape(self._counts)
+        table = np.arange(len(self.centres)).reshape(self._shape)
         steps = list(itertools.product((-1, 0, 1), repeat=table.ndim))
-        found = []
+        found = [np.zeros((0, 2), np.int64)]
         for step in steps[len(steps) // 2 + 1 :]:  # one of each two opposite directions
             here = tuple(slice(max(0, -k), n - max(0, k)) for k, n in zip(step, table.shape, strict=True))
             there = tuple(slice(max(0, k), n - max(0, -k)) for k, n in zip(step, table.shape, strict=True))
@@ -97,24 +103,21 @@ class TreeNet(Net):
         return pairs, self._scale * np.linalg.norm(gaps, self._p, axis=1)
 
 
-class BallNet(Net):
-    """Centres under a metric that is a function of two rows; distances count `scale` times."""
+class ScannedNet(Net):
+    """Centres under any distance, a function of a point and many others: every one of them is looked at.
 
-    def __init__(self, centres: Array, metric: Callable[[Array, Array], float], scale: float) -> None:
-        from sklearn.neighbors import BallTree  # slow to import, and only functions need it
+    A ball tree would look at fewer, but at averages of centres too, where a metric need not be defined.
+    """
 
-        self.centres, self._scale = centres, scale
-        self._tree = BallTree(centres, metric=metric)
+    def __init__(self, centres: Array, distances: Callable[[Array, Array], Array]) -> None:
+        self.centres, self._distances = centres, distances
 
     def nearest(self, points: Array) -> Indices:
-        """By the tree."""
-        return np.asarray(self._tree.query(points)[1][:, 0], np.int64)
+        """By looking at all."""
+        return np.array([self._distances(point, self.centres).argmin() for point in points], np.int64)
 
     def pairs(self) -> tuple[Indices, Array]:
         """All pairs nearer than 2, in order."""
-        near, far = self._tree.query_radius(self.centres, 2.0 / self._scale, return_distance=True)
-        first = np.repeat(np.arange(len(near)), [len(one) for one in near])
-        second, distance = np.concatenate(near), self._scale * np.concatenate(far)
-        keep = first < second
-        order = np.lexsort((second[keep], first[keep]))
-        return np.stack([first[keep], second[keep]], 1)[order], distance[keep][order]
+        between = np.array([self._distances(centre, self.centres) for centre in self.centres])
+        pairs = np.argwhere(np.triu(between < 2.0, 1))
+        return pairs, between[pairs[:, 0], pairs[:, 1]]

@@ -45,6 +45,7 @@ __all__ = [
     "hinge_lmc_tuning",
     "lipschitz_actions_radius",
     "lipschitz_ftl_floor",
+    "lipschitz_ftl_radius",
     "paper_mu",
     "second_moment",
     "smooth_ftl_floor",
@@ -161,16 +162,33 @@ def lipschitz_ftl_floor(
     size: Annotated[float, Real(1)] = 1.0,
     version: Annotated[str, Choice("proof", "printed")] = "proof",
 ) -> float:
-    """Lipschitz follow-the-leader's μ and the radius β of its net: (C/(KT))^{1/(p+1)}, at most 1/K.
+    """Lipschitz follow-the-leader's μ: the radius of its net, at most 1/K.
+
+    >>> round(lipschitz_ftl_floor(4, 2000, p=2.0), 6), lipschitz_ftl_floor(5, 1, p=2.0)
+    (0.05, 0.2)
+    """
+    return min(lipschitz_ftl_radius(n_actions, horizon, p=p, size=size, version=version), 1.0 / n_actions)
+
+
+@validated
+def lipschitz_ftl_radius(
+    n_actions: ActionCount,
+    horizon: Annotated[int, Integer(1)],
+    *,
+    p: Annotated[float, Real(above=0)],
+    size: Annotated[float, Real(1)] = 1.0,
+    version: Annotated[str, Choice("proof", "printed")] = "proof",
+) -> float:
+    """The radius β of Lipschitz follow-the-leader's net: (C/(KT))^{1/(p+1)}.
 
     The space has nets of C β^-p centres; C is its `size`, 1 in the paper. The proof needs p >= 2; below, it gives
     (KT)^{2/3} with μ = (KT)^{-1/3}, the choice for p = 2.
 
-    >>> round(lipschitz_ftl_floor(4, 2000, p=2.0), 6), round(lipschitz_ftl_floor(4, 2000, p=1.0), 6)
+    >>> round(lipschitz_ftl_radius(4, 2000, p=2.0), 6), round(lipschitz_ftl_radius(4, 2000, p=1.0), 6)
     (0.05, 0.05)
     """
     q = p if version == "printed" else max(p, 2.0)
-    return min(math.pow(size / (n_actions * horizon), 1.0 / (q + 1.0)), 1.0 / n_actions)
+    return math.pow(size / (n_actions * horizon), 1.0 / (q + 1.0))
 
 
 @validated

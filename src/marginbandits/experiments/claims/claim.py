@@ -165,7 +165,7 @@ class Unit:
 
     @property
     def key(self) -> str:
-        """A hash of everything that decides the outcome."""
+        """A hash of the version, the measuring module and the parameters; a change elsewhere needs a fresh folder."""
         facts = [__version__, self.claim, self.measure.__qualname__, self.code, self.parameters]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 

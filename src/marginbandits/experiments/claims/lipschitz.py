@@ -55,10 +55,7 @@ def measure(learner: str, p: int, T: int, seed: int) -> Mapping[str, float]:
     means = 0.5 + 0.5 * GAP * np.stack([side, -side], 1)
     env = Oblivious.of(contexts, (rng.random(means.shape) < means).astype(float))
     laws = simulate(_learner(learner, p, T, seed), env).laws
-    return {
-        "regret": float((laws * means).sum() - means.min(1).sum()),
-        "rate": lipschitz_ftl(float(p), Game(2, T, 1.0)).value,
-    }
+    return {"regret": float((laws * means).sum() - means.min(1).sum())}
 
 
 def _learner(name: str, p: int, T: int, seed: int) -> Learner:

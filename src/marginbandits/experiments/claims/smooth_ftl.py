@@ -37,7 +37,7 @@ def measure(vary: str, version: str, T: int, share: float, seed: int) -> Mapping
     best = np.eye(K)[env.best_scores.argmax(1)]
     means = best * noise + (1.0 - best) * (1.0 - noise / (K - 1))
     regret = float((simulate(agent, env).laws * means).sum() - means.min(1).sum())
-    return {"regret": regret, "rate": ftl_rate(2.0, Game(K, T, margin)).value, "inverse": 1.0 / margin}
+    return {"regret": regret, "rate": ftl_rate(2.0, Game(K, T, margin)).value}
 
 
 def units(quick: bool) -> list[Parameters]:

@@ -11,7 +11,8 @@ a grid; in a `MetricSpace` a context becomes the centre of a new cell if no othe
 
 Rigollet & Zeevi (2010), "Nonparametric bandits with covariates".
 
->>> agent = Binning(n_actions=2, seed=0)
+>>> from marginbandits.scores import Cube
+>>> agent = Binning(n_actions=2, space=Cube([-1.0], [1.0]), radius=0.5, seed=0)
 >>> for x in [-1.0, 1.0] * 100:
 ...     decision = agent.act([x])
 ...     agent.learn([x], decision, loss=float(decision.action != (x > 0)))

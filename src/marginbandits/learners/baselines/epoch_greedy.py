@@ -1,7 +1,7 @@
 """Epoch-Greedy: explore one round uniformly, exploit the next few, in epochs that grow.
 
 Epoch m explores once and then plays the best action by what was explored for ⌈√m⌉ rounds; only explored rounds are
-learnt from, so the sample is uniform. Over T rounds that explores about T^{2/3} of them.
+learnt from, so the sample is uniform but for ties. Over T rounds that explores about T^{2/3} of them.
 
 What is best is told by ridge regression of the reward, updated in every explored round, or by the leader of any
 `oracle` (`types.Oracle`), found again from all explored rounds whenever their number has grown by the factor `growth`.

@@ -48,10 +48,9 @@ class NearestNeighbours(Learner):
 
     def _begin(self, n_blocks: int, n_features: int) -> None:
         self._reservoir = Reservoir(n_blocks, max(1, self.memory // n_blocks), n_features)
-        self._squares = np.zeros(self._reservoir.losses.shape)
 
     def _distribution(self, rows: Array, available: Mask) -> Array:
-        n = len(self._squares)
+        n = len(self._reservoir.rows)
         scores = np.array([self._score(min(a, n - 1), rows[min(a, len(rows) - 1)]) for a in range(self.n_actions)])
         return policies.explore(policies.greedy(scores, available), self.epsilon / available.sum(), available)
 
@@ -59,17 +58,15 @@ class NearestNeighbours(Learner):
         n = self._reservoir.held(block)
         losses = self._reservoir.losses[block, :n]
         if n > self.k:
-            far = self._squares[block, :n] - 2.0 * (self._reservoir.rows[block, :n] @ x)
+            far = ((self._reservoir.rows[block, :n] - x) ** 2).sum(1)
             losses = losses[np.argpartition(far, self.k - 1)[: self.k]]
         return -float((1.0 + losses.sum()) / (len(losses) + 2.0))
 
     def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        block, x = min(action, len(self._squares) - 1), rows[min(action, len(rows) - 1)]
+        block, x = min(action, len(self._reservoir.rows) - 1), rows[min(action, len(rows) - 1)]
         slot = self._reservoir.slot(block, self._rng)
         if slot >= 0:
             self._reservoir.rows[block, slot], self._reservoir.losses[block, slot] = x, loss
-            self._squares[block, slot] = x @ x
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        kept = {f"reservoir.{name}": array for name, array in self._reservoir.arrays().items()}
-        return {**kept, "squares": self._squares}
+        return dict(self._reservoir.arrays())

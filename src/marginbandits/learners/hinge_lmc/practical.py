@@ -69,7 +69,8 @@ class HingeLMC(Learner):
 
     `margin` is γ, in units where a score of ±1 stands for certainty; `temperature` is τ, how widely particles spread
     and so how much is explored; `smoothing` scales the floor μ_t = smoothing/(K√t). `minibatch` rounds are looked at
-    again in every step, out of at most `memory` that are kept: 8d (Kd + memory) bytes in all, for d features.
+    again in every step, out of at most `memory` that are kept: 8 (d (Kd + memory) + n_particles memory) bytes
+    in all, for d features.
     """
 
     from_theory = staticmethod(faithful.from_theory)

@@ -5,16 +5,17 @@
     play       p = (1 - Kμ) g_{m-1}(x) + μ,    μ = (KT)^{-1/(p+1)}, p the covering dimension; (KT)^{-1/3} for p < 2;
                (C/KT)^{…} where nets have C β^-p centres
 
-The leader is sought on a net of radius β = μ (`scores.lipschitz`) by a linear program (`oracles.lipschitz_erm`), and
-played at the nearest centre: that costs β/2 a round, less than μ does. On a `Cube` the net is a grid of all of it; in a
-`MetricSpace` it is made of the epoch's own contexts. With `prediction="extension"` the leader is extended between the
-centres instead.
+The leader is sought on a net of radius β = μ, before μ is cut at 1/K (`scores.lipschitz`), by a linear program
+(`oracles.lipschitz_erm`), and played at the nearest centre: that costs β/2 a round, less than μ does. On a `Cube` the
+net is a grid of all of it; in a `MetricSpace` it is made of the epoch's own contexts. With `prediction="extension"` the
+leader is extended between the centres instead.
 
 The guarantee is for contexts and losses drawn independently from one law: regret to the best 1-Lipschitz policy is of
 order (KT)^{p/(p+1)}, and (KT)^{2/3} for p < 2 (`theory.lipschitz_ftl`).
 
-If a program is not solved in time, or the metric fails, the last leader goes on: a warning says so, `epochs` records
-it, and no round is lost. A sample of each epoch's contexts is checked for the triangle inequality.
+If a program is not solved in time, or the metric fails between an epoch's contexts when their leader is sought, the
+last leader goes on: a warning says so, `epochs` records it, and no round is lost. A context that has no distance to a
+centre is refused. A sample of each epoch's contexts is checked for the triangle inequality.
 
 Actions may be a box too: `from_theory(actions=Cube(...))` plays the centres of a net of it, of radius
 ε = T^{-1/(p+1+pq)} for actions of dimension q, and its decisions carry the `point` that is played.
@@ -48,7 +49,7 @@ from marginbandits.scores import Identity
 from marginbandits.scores.features import Features
 from marginbandits.scores.lipschitz import Cube, MetricSpace, NotAMetricError, Space, extension
 from marginbandits.scores.nets import Net
-from marginbandits.theory import lipschitz_actions_radius, lipschitz_ftl_floor
+from marginbandits.theory import lipschitz_actions_radius, lipschitz_ftl_floor, lipschitz_ftl_radius
 from marginbandits.types import Array, Decision, Mask, PlacedDecision
 from marginbandits.validation import ActionCount, Choice, Instance, Integer, OneOf, Real, Seed, validated
 
@@ -86,17 +87,16 @@ class FaithfulLipschitzFTL(MetricContexts, EpochLearner):
         self.space, self.horizon, self.p, self.version = space, horizon, p, version
         self.prediction, self.actions, self.oracle = prediction, actions, oracle
         self.n_features, self._space = None, space
-        dimension = space.dimension if p is None else p
-        if dimension is None:
-            raise ValueError("p must be given for a space without a dimension; covering_dimension estimates it")
         if actions is not None and (actions.ndim != 2 or len(actions) != n_actions or not np.isfinite(actions).all()):
             raise ValueError(f"actions must be n_actions={n_actions} rows of finite numbers, got shape {actions.shape}")
+        dimension = _dimension(space, p)
         self.mu = lipschitz_ftl_floor(n_actions, horizon, p=dimension, size=space.size, version=version)
+        self.radius = lipschitz_ftl_radius(n_actions, horizon, p=dimension, size=space.size, version=version)
 
     def _begin(self, n_blocks: int, n_features: int) -> None:
         width = self._point_width(n_blocks, n_features)
         self._begin_epochs(width)
-        self._centres = np.zeros((self.space.most(self.mu, len(self._seen)), width))
+        self._centres = np.zeros((self.space.most(self.radius, len(self._seen)), width))
         self._policy = np.full((len(self._centres), self.n_actions), 1.0 / self.n_actions)
         self._size = np.zeros(1, np.int64)  # centres of the leader's net; 0 before the first leader
         self._net: Net | None = None
@@ -116,7 +116,7 @@ class FaithfulLipschitzFTL(MetricContexts, EpochLearner):
             distances = self.space.distances(point[0], self._centres[:n])
             return np.asarray(extension(distances[None], self._policy[:n])[0])
         if self._net is None:
-            self._net = self.space.net(self._centres[:n], self.mu)
+            self._net = self.space.net(self._centres[:n], self.radius)
         return np.asarray(self._policy[self._net.nearest(point)[0]])
 
     def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
@@ -128,13 +128,13 @@ class FaithfulLipschitzFTL(MetricContexts, EpochLearner):
         try:
             doubts = self.space.doubts(rows)
             if doubts:
-                warnings.warn(f"the metric is none: {doubts}", stacklevel=5)
-            net = self.space.net(self.space.cover(rows, self.mu), self.mu)
+                warnings.warn(f"the metric is none: {doubts}", stacklevel=6)
+            net = self.space.net(self.space.cover(rows, self.radius), self.radius)
             costs = np.zeros((len(net.centres), self.n_actions))
             np.add.at(costs, (net.nearest(rows), actions), weights * losses)
             fit = self.oracle.minimise(costs, *net.pairs())
         except (UnsolvedError, NotAMetricError) as error:
-            warnings.warn(f"the last leader goes on: {error}", stacklevel=5)
+            warnings.warn(f"the last leader goes on: {error}", stacklevel=6)
             return 0.0, None, False
         n = len(net.centres)
         self._net = None  # made again from the centres kept
@@ -175,11 +175,8 @@ def from_theory(
     if (n_actions is None) == (actions is None):
         raise ValueError(f"give either n_actions or actions, got {n_actions!r} and {actions!r}")
     if actions is not None:
-        dimension = space.dimension if p is None else p
-        if dimension is None:
-            raise ValueError("p must be given for a space without a dimension; covering_dimension estimates it")
-        assert actions.dimension is not None
-        points = actions.grid(lipschitz_actions_radius(horizon, p=dimension, q=actions.dimension)).centres
+        resolution = lipschitz_actions_radius(horizon, p=_dimension(space, p), q=_dimension(actions, None))
+        points = actions.grid(resolution).centres
         n_actions = len(points)
     assert n_actions is not None
     return FaithfulLipschitzFTL(
@@ -193,3 +190,10 @@ def from_theory(
         oracle=oracle,
         seed=seed,
     )
+
+
+def _dimension(space: Space, p: float | None) -> float:
+    found = space.dimension if p is None else p
+    if found is None:
+        raise ValueError("p must be given for a space without a dimension; covering_dimension estimates it")
+    return found

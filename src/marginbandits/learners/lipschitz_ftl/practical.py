@@ -156,7 +156,8 @@ class LipschitzFTL(MetricContexts):
     def _estimate(self, near: Array, t: int) -> Array:
         """Hopeful losses of all actions at all centres."""
         counts, losses = self._counts[: len(near)], self._losses[: len(near)]
-        kernel = np.exp(-0.5 * (near / max(self.width * t**-0.1 * self._typical[0], 1e-100)) ** 2)
+        ratio = near / max(self.width * t**-0.1 * self._typical[0], 1e-100)
+        kernel = np.exp(-0.5 * np.minimum(ratio, 40.0) ** 2)
         means = (losses.sum(0) + 0.5) / (counts.sum(0) + 1.0)
         weight = kernel @ counts + PRIOR
         hope = self.alpha * np.sqrt(math.log(t + 1.0) / weight)

@@ -14,6 +14,7 @@ from marginbandits.checks import (
     check_scores,
     check_surrogate,
 )
+from marginbandits.checks.common import check_parameters
 from marginbandits.types import Environment, Scores, Surrogate
 
 EXPORTED = {name: getattr(mb, name) for name in mb.__all__}
@@ -55,6 +56,11 @@ SCORE_CLASSES = {
     mb.Finite: (mb.Finite.from_weights(np.random.default_rng(0).standard_normal((5, 3, 2))), (2,)),
 }
 
+SPACES: dict[type, dict[str, Any]] = {
+    mb.Cube: {"low": [0.0, 0.0], "high": [1.0, 1.0], "lipschitz": 2.0},
+    mb.MetricSpace: {"metric": "manhattan", "dimension": 2.0, "lipschitz": 2.0},
+}
+
 
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("check", LEARNER_CHECKS)
@@ -94,10 +100,24 @@ def test_score_classes_keep_the_contract(scores: type) -> None:
     check_scores(*SCORE_CLASSES[scores])
 
 
+@pytest.mark.parametrize("space", SPACES)
+def test_spaces_have_a_metric_and_nets_that_cover(space: type) -> None:
+    check_parameters(space, SPACES[space])
+    metric = space(**SPACES[space])
+    points = np.random.default_rng(0).random((40, 2))
+    between = np.array([metric.distances(point, points) for point in points])
+    assert np.allclose(between, between.T)
+    assert (between[:, :, None] <= between[:, None] + between[None] + 1e-12).all()
+    net = metric.net(metric.cover(points, 0.2), 0.2)
+    nearest = [metric.distances(point, net.centres)[at] for point, at in zip(points, net.nearest(points), strict=True)]
+    assert max(nearest) <= 0.2 + 1e-12
+    assert len(net.centres) <= metric.most(0.2, 40)
+
+
 def test_discovery_found_every_class() -> None:
     """A class that no check claims must be one of the few that are no algorithm."""
-    plain = {mb.Decision, mb.Interaction, mb.Learner, mb.FeatureMap, mb.Trace, mb.Oblivious}
-    claimed = {*LEARNERS, *FEATURES, *SURROGATES, *ENVIRONMENTS, *SCORE_CLASSES}
+    plain = {mb.Decision, mb.Interaction, mb.PlacedDecision, mb.Learner, mb.FeatureMap, mb.Trace, mb.Oblivious}
+    claimed = {*LEARNERS, *FEATURES, *SURROGATES, *ENVIRONMENTS, *SCORE_CLASSES, *SPACES}
     assert set(CLASSES.values()) == claimed | plain
     assert all(isinstance(c(**ARGUMENTS[c.__name__]), Surrogate) for c in SURROGATES)
     assert all(isinstance(c(**ARGUMENTS[c.__name__]), Environment) for c in ENVIRONMENTS if c is not mb.Oblivious)

@@ -99,10 +99,10 @@ class Cube(Space):
     @validated
     def __init__(
         self,
-        low: Annotated[list[float], ListOf(Real(-1e100, 1e100))],
-        high: Annotated[list[float], ListOf(Real(-1e100, 1e100))],
+        low: Annotated[list[float], ListOf(Real(above=-1e100, below=1e100))],
+        high: Annotated[list[float], ListOf(Real(above=-1e100, below=1e100))],
         *,
-        lipschitz: Annotated[float, Real(above=0, high=1e100)] = 1.0,
+        lipschitz: Annotated[float, Real(above=0, below=1e100)] = 1.0,
     ) -> None:
         self.low, self.high, self.lipschitz = low, high, lipschitz
         if len(low) != len(high):
@@ -159,7 +159,7 @@ class MetricSpace(Space):
         ] = "euclidean",
         *,
         dimension: Annotated[float | None, OneOf(Real(above=0), Instance(type(None)))] = None,
-        lipschitz: Annotated[float, Real(above=0, high=1e100)] = 1.0,
+        lipschitz: Annotated[float, Real(above=0, below=1e100)] = 1.0,
     ) -> None:
         self.metric, self.dimension, self.lipschitz = metric, dimension, lipschitz
 

@@ -45,7 +45,7 @@ from marginbandits.compiled import kernel
 from marginbandits.learners.base import Learner
 from marginbandits.projections import ball
 from marginbandits.scores import Finite, Identity, Linear, SharedLinear
-from marginbandits.scores.features import FeatureMap
+from marginbandits.scores.features import MaybeFeatures
 from marginbandits.theory import Bound, Game, exponential_weights, finite_rate, second_moment
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Choice, Instance, Integer, ListOf, OneOf, Real, Seed, validated
@@ -53,9 +53,6 @@ from marginbandits.validation import ActionCount, Choice, Instance, Integer, Lis
 __all__ = ["ExponentialWeights"]
 
 Table = npt.NDArray[np.float32]
-MaybeFeatures = Annotated[
-    str | FeatureMap | None, OneOf(Choice("raw", "fourier"), Instance(FeatureMap), Instance(type(None)))
-]
 
 _RAMP, _HINGE, _RELATIVE, _POLICY, _ADVICE = range(5)
 _KINDS = {"ramp": _RAMP, "hinge": _HINGE, "relative": _RELATIVE, "policy": _POLICY, "advice": _ADVICE}
@@ -79,9 +76,7 @@ class ExponentialWeights(Learner):
         horizon: Annotated[int | None, OneOf(Integer(1), Instance(type(None)))] = None,
         mu: Annotated[float, Real(0)] = 0.0,
         radius: Annotated[float, Real(above=0)] = 1.0,
-        features: Annotated[
-            str | FeatureMap | None, OneOf(Choice("raw", "fourier"), Instance(FeatureMap, type(None)))
-        ] = None,
+        features: MaybeFeatures = None,
         seed: Seed = None,
     ) -> None:
         if features is None:

@@ -249,6 +249,8 @@ class Concatenate(_Compound):
 
 
 Features = Annotated[str | FeatureMap, OneOf(Choice("raw", "fourier"), Instance(FeatureMap))]
+MaybeFeatures = Annotated[str | FeatureMap | None, OneOf(Choice("raw", "fourier"), Instance(FeatureMap, type(None)))]
+"""None leaves the choice to the learner."""
 
 
 def feature_map(features: str | FeatureMap) -> FeatureMap:

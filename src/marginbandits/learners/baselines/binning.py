@@ -29,11 +29,11 @@ import numpy.typing as npt
 
 from marginbandits import policies
 from marginbandits.learners.metric import MetricContexts, default_features
-from marginbandits.scores.features import FeatureMap
+from marginbandits.scores.features import MaybeFeatures
 from marginbandits.scores.growing import GrowingNet
 from marginbandits.scores.lipschitz import MetricSpace, Space
 from marginbandits.types import Array, Mask
-from marginbandits.validation import ActionCount, Choice, Instance, Integer, OneOf, Real, Seed, validated
+from marginbandits.validation import ActionCount, Instance, Integer, OneOf, Real, Seed, validated
 
 __all__ = ["Binning"]
 
@@ -57,9 +57,7 @@ class Binning(MetricContexts):
         radius: Annotated[float, Real(above=0)] = 1.0,
         alpha: Annotated[float, Real(0)] = 0.3,
         most: Annotated[int, Integer(1)] = 1000,
-        features: Annotated[
-            str | FeatureMap | None, OneOf(Choice("raw", "fourier"), Instance(FeatureMap, type(None)))
-        ] = None,
+        features: MaybeFeatures = None,
         seed: Seed = None,
     ) -> None:
         super().__init__(n_actions, features=default_features(features, space), seed=seed)

@@ -40,12 +40,12 @@ from marginbandits import policies
 from marginbandits.learners.lipschitz_ftl import faithful
 from marginbandits.learners.metric import MetricContexts, default_features
 from marginbandits.oracles.lipschitz_erm import LipschitzERM, UnsolvedError
-from marginbandits.scores.features import FeatureMap
+from marginbandits.scores.features import MaybeFeatures
 from marginbandits.scores.growing import GrowingNet
 from marginbandits.scores.lipschitz import MetricSpace, NotAMetricError, Space
 from marginbandits.theory import epoch_end
 from marginbandits.types import Array, Mask
-from marginbandits.validation import ActionCount, Choice, Instance, Integer, OneOf, Real, Seed, validated
+from marginbandits.validation import ActionCount, Instance, Integer, OneOf, Real, Seed, validated
 
 __all__ = ["LeaderInPlay", "LipschitzFTL"]
 
@@ -89,9 +89,7 @@ class LipschitzFTL(MetricContexts):
         growth: Annotated[float, Real(above=1)] = 1.2,
         most: Annotated[int, Integer(1)] = 200,
         oracle: Annotated[LipschitzERM, Instance(LipschitzERM)] = LipschitzERM(max_iterations=50_000),  # noqa: B008
-        features: Annotated[
-            str | FeatureMap | None, OneOf(Choice("raw", "fourier"), Instance(FeatureMap, type(None)))
-        ] = None,
+        features: MaybeFeatures = None,
         seed: Seed = None,
     ) -> None:
         super().__init__(n_actions, features=default_features(features, space), seed=seed)

@@ -17,3 +17,9 @@ def played(agent: mb.Learner, n: int, d: int = 4, *, noise: float = 0.1) -> Arra
         losses.append(float(decision.action != label))
         agent.learn(x, decision, losses[-1])
     return np.array(losses)
+
+
+def law(agent: mb.Learner, context: Array) -> Array:
+    distribution = agent.act(context).distribution
+    assert distribution is not None
+    return distribution

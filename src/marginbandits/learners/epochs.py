@@ -53,7 +53,7 @@ class EpochLearner(HorizonLearner):
             return []
         found = []
         start = 1
-        for value, gap, solved in self._record[: self._clock[2]].tolist():
+        for value, gap, solved in self._record[: self._epoch()].tolist():
             end = epoch_end(start, 2.0)
             found.append(Epoch(start, end - start, value, None if gap < 0.0 else gap, bool(solved)))
             start = end
@@ -61,17 +61,17 @@ class EpochLearner(HorizonLearner):
 
     def _begin_epochs(self, width: int) -> None:
         """Room for rounds of so many numbers."""
-        start, count = 1, 0
-        while epoch_end(epoch_end(start, 2.0), 2.0) <= self.horizon:
-            start, count = epoch_end(start, 2.0), count + 1
-        self._seen = np.zeros((start, width))  # this epoch's rows,
-        self._losses, self._weights = np.zeros(start), np.zeros(start)  # losses, 1/p,
-        self._actions = np.zeros(start, np.int64)  # and actions
-        self._clock = np.array([0, 1, 0], np.int64)  # rounds learnt, first round of this epoch, leaders sought
-        self._record = np.zeros((count + 1, 3))  # of each search: value, gap or -1, solved
+        searches = self.horizon.bit_length() - 1  # epochs that end with another to follow
+        longest = 2 ** max(searches - 1, 0)
+        self._seen = np.zeros((longest, width))  # this epoch's rows,
+        self._losses, self._weights = np.zeros(longest), np.zeros(longest)  # losses, 1/p,
+        self._actions = np.zeros(longest, np.int64)  # and actions
+        self._clock = np.zeros(1, np.int64)  # rounds learnt
+        self._record = np.tile([0.0, -1.0, 0.0], (searches, 1))  # of each search: value, gap or -1, solved
 
     def _keep(self, row: Array, action: int, loss: float, probability: float) -> None:
-        learnt, start, epoch = self._clock.tolist()
+        epoch, learnt = self._epoch(), self._learnt()
+        start = 2**epoch
         at, end = learnt + 1 - start, epoch_end(start, 2.0)
         self._clock[0] += 1
         if end > self.horizon:
@@ -80,10 +80,12 @@ class EpochLearner(HorizonLearner):
         self._weights[at] = 1.0 / max(probability, 1e-100)
         if learnt + 2 == end:
             n = at + 1
-            self._clock[1:] = end, epoch + 1
-            self._record[epoch] = 0.0, -1.0, False  # which stands if the search is interrupted
             value, gap, solved = self._lead(self._seen[:n], self._actions[:n], self._losses[:n], self._weights[:n])
             self._record[epoch] = value, -1.0 if gap is None else gap, solved
+
+    def _epoch(self) -> int:
+        """M of the next round; as many leaders were sought before it, if a later epoch was to play them."""
+        return (self._learnt() + 1).bit_length() - 1
 
     def _learnt(self) -> int:
         return int(self._clock[0])

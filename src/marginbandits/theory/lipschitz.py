@@ -19,7 +19,7 @@ from typing import Annotated
 
 from marginbandits.theory.record import Bound
 from marginbandits.theory.setting import Game
-from marginbandits.theory.tuning import lipschitz_actions_radius, lipschitz_ftl_floor
+from marginbandits.theory.tuning import lipschitz_actions_radius, lipschitz_ftl_floor, lipschitz_ftl_radius
 from marginbandits.validation import Integer, Real, validated
 
 __all__ = ["bistro", "lipschitz_actions", "lipschitz_ftl", "lipschitz_references"]
@@ -37,7 +37,7 @@ def lipschitz_ftl(p: Dimension, game: Game) -> Bound:
         "Lipschitz follow-the-leader, rate",
         {"rate": (K * T) ** power},
         T,
-        {"mu": lipschitz_ftl_floor(K, T, p=p), "exponent": power},
+        {"mu": lipschitz_ftl_floor(K, lipschitz_ftl_radius(K, T, p=p)), "exponent": power},
         benchmark="inf over 1-Lipschitz policies",
         reference="Theorem of appendix lipschitz",
         erratum="E17" if p >= 2.0 else "E17: p < 2 needs another μ",

@@ -153,21 +153,9 @@ def smooth_ftl_floor(
     return math.exp(min(0.0, log_scale)) / n_actions
 
 
-@validated
-def lipschitz_ftl_floor(
-    n_actions: ActionCount,
-    horizon: Annotated[int, Integer(1)],
-    *,
-    p: Annotated[float, Real(above=0)],
-    size: Annotated[float, Real(1)] = 1.0,
-    version: Annotated[str, Choice("proof", "printed")] = "proof",
-) -> float:
-    """Lipschitz follow-the-leader's μ: the radius of its net, at most 1/K.
-
-    >>> round(lipschitz_ftl_floor(4, 2000, p=2.0), 6), lipschitz_ftl_floor(5, 1, p=2.0)
-    (0.05, 0.2)
-    """
-    return min(lipschitz_ftl_radius(n_actions, horizon, p=p, size=size, version=version), 1.0 / n_actions)
+def lipschitz_ftl_floor(n_actions: int, radius: float) -> float:
+    """Lipschitz follow-the-leader's μ: the radius of its net, at most 1/K."""
+    return min(radius, 1.0 / n_actions)
 
 
 @validated

@@ -90,8 +90,8 @@ class FaithfulLipschitzFTL(MetricContexts, EpochLearner):
         if actions is not None and (actions.ndim != 2 or len(actions) != n_actions or not np.isfinite(actions).all()):
             raise ValueError(f"actions must be n_actions={n_actions} rows of finite numbers, got shape {actions.shape}")
         dimension = _dimension(space, p)
-        self.mu = lipschitz_ftl_floor(n_actions, horizon, p=dimension, size=space.size, version=version)
         self.radius = lipschitz_ftl_radius(n_actions, horizon, p=dimension, size=space.size, version=version)
+        self.mu = lipschitz_ftl_floor(n_actions, self.radius)
 
     def _begin(self, n_blocks: int, n_features: int) -> None:
         width = self._point_width(n_blocks, n_features)

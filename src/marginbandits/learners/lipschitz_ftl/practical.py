@@ -52,6 +52,9 @@ __all__ = ["LeaderInPlay", "LipschitzFTL"]
 NEIGHBOURS = 6
 """To how many of the nearest centres a leader's jump is bounded; to all others it is so only by way of these."""
 
+PATIENT = LipschitzERM(max_iterations=50_000)
+"""Gives up after as many steps on every machine, so that the same seed is the same run."""
+
 PRIOR = 0.1
 """κ: rounds that an action's mean loss is worth."""
 
@@ -88,7 +91,7 @@ class LipschitzFTL(MetricContexts):
         smoothing: Annotated[float, Real(0)] = 0.02,
         growth: Annotated[float, Real(above=1)] = 1.2,
         most: Annotated[int, Integer(1)] = 200,
-        oracle: Annotated[LipschitzERM, Instance(LipschitzERM)] = LipschitzERM(max_iterations=50_000),  # noqa: B008
+        oracle: Annotated[LipschitzERM, Instance(LipschitzERM)] = PATIENT,
         features: MaybeFeatures = None,
         seed: Seed = None,
     ) -> None:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import marginbandits as mb
-from marginbandits.scores.features import feature_map
+from marginbandits.features import feature_map
 from marginbandits.types import Array
 from tests import naive
 

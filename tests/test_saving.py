@@ -211,9 +211,9 @@ def environment_as_features(header: dict[str, Any], arrays: dict[str, Any]) -> N
 
 
 def deep_features(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    inner: Any = {"class": "marginbandits.scores.features.Identity", "parameters": {}}
+    inner: Any = {"class": "marginbandits.features.maps.Identity", "parameters": {}}
     for _ in range(200):
-        inner = {"class": "marginbandits.scores.features.Chain", "parameters": {"maps": [inner]}}
+        inner = {"class": "marginbandits.features.maps.Chain", "parameters": {"maps": [inner]}}
     header["parameters"]["features"] = inner
 
 

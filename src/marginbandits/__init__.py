@@ -36,6 +36,7 @@ from marginbandits.environments import (
 )
 from marginbandits.evaluation import interval, progressive_loss
 from marginbandits.experiments import Trace, simulate
+from marginbandits.features import Bias, Chain, Concatenate, FeatureMap, Fourier, Identity, Standardise
 from marginbandits.learners import (
     SOBA,
     Bag,
@@ -63,21 +64,7 @@ from marginbandits.learners import (
     Uniform,
     load,
 )
-from marginbandits.scores import (
-    Bias,
-    Chain,
-    Concatenate,
-    Cube,
-    FeatureMap,
-    Finite,
-    Fourier,
-    Identity,
-    Linear,
-    MetricSpace,
-    SharedLinear,
-    Standardise,
-    covering_dimension,
-)
+from marginbandits.scores import Cube, Finite, Linear, MetricSpace, SharedLinear, covering_dimension
 from marginbandits.surrogates import Hinge, Ramp, RelativeMargin, SmoothedHinge
 from marginbandits.types import Decision, Interaction, PlacedDecision
 

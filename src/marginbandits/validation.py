@@ -41,6 +41,7 @@ __all__ = [
     "Real",
     "Seed",
     "constraints",
+    "quoted",
     "remembered",
     "suggestion",
     "validated",
@@ -211,6 +212,27 @@ class OneOf(Constraint):
                 yield value
 
 
+def quoted(value: object) -> str:
+    """The value as an error shows it: at most a line of it, however long it is.
+
+    >>> quoted("x" * 1_000_000) == "'" + "x" * 59 + "…"
+    True
+    """
+    if isinstance(value, str | bytes):
+        value = value[:100]  # so that a long one is not written out only to be cut
+    elif isinstance(value, int) and abs(value) >= 10**60:
+        return f"a whole number of {value.bit_length()} bits"
+    elif isinstance(value, np.ndarray) and value.size > 64:
+        return f"an array of {value.dtype} of shape {value.shape}"
+    elif isinstance(value, list | tuple | dict | set) and len(value) > 64:
+        return f"a {type(value).__name__} of {len(value)} items"
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # whatever a stranger's repr raises, the error it was for is more useful
+        return f"an object of {type(value).__name__}"
+    return text if len(text) <= 80 else text[:60] + "…"
+
+
 def suggestion(word: str, known: Iterable[str]) -> str:
     """The end of an error about an unknown name: the nearest known one, or all of them.
 
@@ -263,7 +285,7 @@ def validated(function: Callable[P, R]) -> Callable[P, R]:
                 try:
                     bound.arguments[name] = constraint.clean(value)
                 except ValueError:
-                    raise ValueError(f"{name} must be {constraint}, got {value!r}") from None
+                    raise ValueError(f"{name} must be {constraint}, got {quoted(value)}") from None
         return function(*bound.args, **bound.kwargs)
 
     return checked

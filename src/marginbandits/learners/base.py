@@ -22,7 +22,7 @@ import scipy.sparse
 
 from marginbandits import policies, saving
 from marginbandits.compiled import kernel
-from marginbandits.scores.features import FeatureMap, feature_map
+from marginbandits.features import FeatureMap, feature_map
 from marginbandits.types import Array, Decision, Mask
 from marginbandits.validation import Parametrised, remembered
 

@@ -42,10 +42,10 @@ import numpy.typing as npt
 
 from marginbandits import policies
 from marginbandits.compiled import kernel
+from marginbandits.features import Identity, MaybeFeatures
 from marginbandits.learners.base import Learner
 from marginbandits.projections import ball
-from marginbandits.scores import Finite, Identity, Linear, SharedLinear
-from marginbandits.scores.features import MaybeFeatures
+from marginbandits.scores import Finite, Linear, SharedLinear
 from marginbandits.theory import Bound, Game, exponential_weights, finite_rate, second_moment
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Choice, Instance, Integer, ListOf, OneOf, Real, Seed, validated

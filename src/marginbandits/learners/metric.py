@@ -7,8 +7,8 @@ points outside; features of them are the space's by definition.
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.features import FeatureMap, Identity
 from marginbandits.learners.base import Learner
-from marginbandits.scores.features import FeatureMap, Identity
 from marginbandits.scores.lipschitz import Space
 from marginbandits.types import Array
 

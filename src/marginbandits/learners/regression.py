@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.features import FeatureMap
 from marginbandits.learners.base import Learner
 from marginbandits.oracles.online_regression import OnlineRegression
 from marginbandits.oracles.ridge import Ridge
-from marginbandits.scores.features import FeatureMap
 from marginbandits.types import Array
 
 __all__ = ["OracleLearner", "RidgeLearner"]

@@ -14,8 +14,8 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.features import Features
 from marginbandits.learners.base import Learner
-from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Choice, Real, Seed, validated
 

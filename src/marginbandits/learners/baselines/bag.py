@@ -18,8 +18,8 @@ from typing import Annotated
 import numpy as np
 
 from marginbandits import policies
+from marginbandits.features import Features
 from marginbandits.learners.regression import OracleLearner
-from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Instance, Integer, Real, Seed, validated
 

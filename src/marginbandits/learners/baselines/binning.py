@@ -28,8 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits import policies
+from marginbandits.features import MaybeFeatures
 from marginbandits.learners.metric import MetricContexts, default_features
-from marginbandits.scores.features import MaybeFeatures
 from marginbandits.scores.growing import GrowingNet
 from marginbandits.scores.lipschitz import MetricSpace, Space
 from marginbandits.types import Array, Mask

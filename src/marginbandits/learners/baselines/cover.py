@@ -27,10 +27,10 @@ from typing import Annotated
 import numpy as np
 
 from marginbandits import policies
+from marginbandits.features import Features
 from marginbandits.learners.regression import OracleLearner
 from marginbandits.oracles.online_regression import OnlineRegression
 from marginbandits.projections import simplex
-from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Instance, Integer, Real, Seed, validated
 

@@ -21,11 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits import policies
+from marginbandits.features import Features
 from marginbandits.learners.base import Learner
 from marginbandits.oracles.leader import Followed
 from marginbandits.oracles.ridge import Ridge
 from marginbandits.samplers.reservoir import Reservoir
-from marginbandits.scores.features import Features
 from marginbandits.theory import epoch_end
 from marginbandits.types import Array, Mask, Oracle
 from marginbandits.validation import ActionCount, Instance, Integer, OneOf, Real, Seed, validated

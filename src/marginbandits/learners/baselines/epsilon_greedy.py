@@ -13,8 +13,8 @@ array([0.05, 0.95])
 from typing import Annotated
 
 from marginbandits import policies
+from marginbandits.features import Features
 from marginbandits.learners.regression import RidgeLearner
-from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Real, Seed, validated
 

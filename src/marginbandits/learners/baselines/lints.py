@@ -28,8 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits import policies
+from marginbandits.features import Features
 from marginbandits.learners.regression import RidgeLearner
-from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
 

@@ -20,10 +20,10 @@ from typing import Annotated
 import numpy as np
 
 from marginbandits.compiled import kernel
+from marginbandits.features import Features
 from marginbandits.learners.regression import RidgeLearner
 from marginbandits.oracles.ridge import dot, square_norm
 from marginbandits.policies import greedy_rows
-from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Real, Seed, validated
 

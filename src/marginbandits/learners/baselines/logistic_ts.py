@@ -24,8 +24,8 @@ import numpy.typing as npt
 
 from marginbandits import policies
 from marginbandits.compiled import kernel
+from marginbandits.features import Features
 from marginbandits.learners.base import Learner
-from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
 

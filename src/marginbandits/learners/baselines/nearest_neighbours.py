@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits import policies
+from marginbandits.features import Features
 from marginbandits.learners.base import Learner
 from marginbandits.samplers.reservoir import Reservoir
-from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
 

@@ -17,8 +17,8 @@ from typing import Annotated
 
 import numpy as np
 
+from marginbandits.features import Features
 from marginbandits.learners.regression import OracleLearner
-from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Instance, Real, Seed, validated
 

@@ -15,8 +15,8 @@ from typing import Annotated
 import numpy.typing as npt
 
 from marginbandits import policies
+from marginbandits.features import Features
 from marginbandits.learners.regression import RidgeLearner
-from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Real, Seed, validated
 

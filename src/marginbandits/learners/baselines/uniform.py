@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy.typing as npt
 
 from marginbandits import policies
+from marginbandits.features import Identity
 from marginbandits.learners.base import Learner
-from marginbandits.scores.features import Identity
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Seed, validated
 

@@ -44,11 +44,11 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits import policies, weighting
+from marginbandits.features import Features, Identity
 from marginbandits.learners.horizon import HorizonLearner
 from marginbandits.projections import ball
 from marginbandits.samplers import HingePotential, hit_and_run, projected_langevin, uniform_ball
-from marginbandits.scores import Identity, Linear, SharedLinear
-from marginbandits.scores.features import Features
+from marginbandits.scores import Linear, SharedLinear
 from marginbandits.surrogates import Hinge
 from marginbandits.theory import Setting, exponential_weights_rate, hinge_lmc_tuning
 from marginbandits.types import Array, Mask

@@ -35,6 +35,7 @@ from scipy.special import logsumexp
 
 from marginbandits import policies, weighting
 from marginbandits.compiled import kernel
+from marginbandits.features import Features
 from marginbandits.learners.base import Learner
 from marginbandits.learners.hinge_lmc import faithful
 from marginbandits.learners.hinge_lmc.diagnostics import Monitor, RunDiagnostics
@@ -42,7 +43,6 @@ from marginbandits.oracles.ridge import Ridge, carlson, dot, square_norm
 from marginbandits.samplers.particles import absorb, langevin_step
 from marginbandits.samplers.reservoir import Reservoir
 from marginbandits.samplers.stored_pull import StoredPull
-from marginbandits.scores.features import Features
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Choice, Integer, OneOf, Real, Seed, validated
 

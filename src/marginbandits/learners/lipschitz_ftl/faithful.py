@@ -42,11 +42,10 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits import policies
+from marginbandits.features import Features, Identity
 from marginbandits.learners.epochs import EpochLearner
 from marginbandits.learners.metric import MetricContexts
 from marginbandits.oracles.lipschitz_erm import LipschitzERM, UnsolvedError
-from marginbandits.scores import Identity
-from marginbandits.scores.features import Features
 from marginbandits.scores.lipschitz import Cube, MetricSpace, NotAMetricError, Space, extension
 from marginbandits.scores.nets import Net
 from marginbandits.theory import lipschitz_actions_radius, lipschitz_ftl_floor, lipschitz_ftl_radius

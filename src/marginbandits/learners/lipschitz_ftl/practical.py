@@ -37,10 +37,10 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits import policies
+from marginbandits.features import MaybeFeatures
 from marginbandits.learners.lipschitz_ftl import faithful
 from marginbandits.learners.metric import MetricContexts, default_features
 from marginbandits.oracles.lipschitz_erm import LipschitzERM, UnsolvedError
-from marginbandits.scores.features import MaybeFeatures
 from marginbandits.scores.growing import GrowingNet
 from marginbandits.scores.lipschitz import MetricSpace, NotAMetricError, Space
 from marginbandits.theory import epoch_end

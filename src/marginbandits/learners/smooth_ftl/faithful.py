@@ -28,13 +28,12 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits import policies
+from marginbandits.features import Features, Identity
 from marginbandits.learners.epochs import EpochLearner
 from marginbandits.oracles.hinge_erm import HingeERM
 from marginbandits.oracles.leader import Followed
 from marginbandits.oracles.ramp_erm import RampERM
 from marginbandits.projections import ball
-from marginbandits.scores import Identity
-from marginbandits.scores.features import Features
 from marginbandits.surrogates import Hinge, Ramp
 from marginbandits.theory import smooth_ftl_floor
 from marginbandits.types import Array, Mask, Oracle, Surrogate

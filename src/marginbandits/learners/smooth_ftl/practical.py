@@ -32,12 +32,12 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.compiled import kernel
+from marginbandits.features import Features
 from marginbandits.learners.base import Learner
 from marginbandits.learners.smooth_ftl import faithful
 from marginbandits.oracles.two_sided import two_sided_leader
 from marginbandits.policies import greedy_rows
 from marginbandits.samplers.reservoir import Reservoir
-from marginbandits.scores.features import Features
 from marginbandits.theory import epoch_end
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Integer, Real, Seed, validated

@@ -63,6 +63,7 @@ from marginbandits.learners import (
     Supervised,
     Uniform,
     load,
+    loads,
 )
 from marginbandits.scores import Cube, Finite, Linear, MetricSpace, SharedLinear, covering_dimension
 from marginbandits.surrogates import Hinge, Ramp, RelativeMargin, SmoothedHinge
@@ -130,6 +131,7 @@ __all__ = [
     "evaluation",
     "interval",
     "load",
+    "loads",
     "policies",
     "progressive_loss",
     "projections",

@@ -1,116 +1,274 @@
 """Objects as data: an `.npz` of plain arrays with a JSON header. Loading reads numbers and runs nothing.
 
-The header names the class and its constructor's arguments. A class is looked up among those already imported, never
-imported by name; arrays are read with pickling off; every array must have exactly the type and shape that the rebuilt
-object expects. Anything else is a `ValueError` that says what is wrong with the file.
+The header names the class by its public name, the package's version, the constructor's arguments and every constant
+that shapes play. A class is looked up among those the package exports or the user has imported, never imported by name.
+Members are stored as they are, uncompressed, so that nothing in a file can grow beyond the file; names, types, shapes
+and limits are checked before anything is believed. Whatever is wrong with a file is a `ValueError`.
+
+Of an array only what is filled is written: the rows that are no longer what they began as, each up to its last number
+that is not 0, and of triangular matrices one half.
 """
 
+import io
 import json
 import os
+import secrets
+import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits.validation import Parametrised
+from marginbandits.state import Field
+from marginbandits.validation import Parametrised, quoted
 
-__all__ = ["Part", "describe", "read", "read_arrays", "rebuild", "restore_arrays", "restore_generator", "write"]
+__all__ = [
+    "FORMAT",
+    "Archive",
+    "Part",
+    "Source",
+    "describe",
+    "like",
+    "public_name",
+    "read_arrays",
+    "read_source",
+    "rebuild",
+    "restore_generator",
+    "told",
+    "version",
+    "write_target",
+]
 
-FORMAT = 1
+FORMAT = 2
 _HEADER = "header"
+_ROWS = "@rows"
+_FREE = 128 * 2**20  # what any file may make of itself
 
 T = TypeVar("T", bound=Parametrised)
-Arrays = Mapping[str, npt.NDArray[Any]]
+Numbers = npt.NDArray[Any]
+Source = str | os.PathLike[str] | IO[bytes]
 
 
 class Part(Parametrised):
     """What a learner may be built with, and is saved with: made again from its own parameters alone."""
 
 
-def write(path: str | os.PathLike[str], header: Mapping[str, object], arrays: Arrays) -> None:
-    """Write header and arrays to `path`; a file already there is replaced only once the new one is whole."""
-    target = Path(path)
-    text = json.dumps({"format": FORMAT, **header}, default=_plain)
-    partial = target.with_name(target.name + ".partial")
-    contents: dict[str, npt.NDArray[Any]] = {_HEADER: np.frombuffer(text.encode(), np.uint8), **arrays}
-    try:
-        with partial.open("wb") as file:
-            np.savez(file, allow_pickle=False, **contents)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+class Archive:
+    """A header and named arrays, to and from bytes."""
+
+    def __init__(self, header: Mapping[str, Any], arrays: Mapping[str, Numbers], size: int = 0) -> None:
+        self.header, self.arrays, self.size = header, dict(arrays), size
+
+    def to_bytes(self) -> bytes:
+        """The file's content."""
+        text = json.dumps({"format": FORMAT, **self.header}, default=_plain, allow_nan=False)
+        contents = {_HEADER: np.frombuffer(text.encode(), np.uint8), **self.arrays}
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as file:
+            for name, array in contents.items():
+                member = zipfile.ZipInfo(f"{name}.npy")  # of 1980: the same state is the same bytes
+                with file.open(member, "w", force_zip64=True) as to:
+                    np.lib.format.write_array(to, np.ascontiguousarray(array), allow_pickle=False)
+        return out.getvalue()
+
+    @classmethod
+    def from_bytes(cls, content: bytes, name: str) -> "Archive":
+        """What `to_bytes` wrote; anything else is refused, in no more memory than the content takes."""
+        try:
+            arrays = _members(content)
+            header = json.loads(arrays.pop(_HEADER).tobytes().decode())
+            version = header["format"]
+        except Exception as error:  # whatever a damaged file makes its readers raise
+            raise ValueError(f"{name} is not a marginbandits file: {told(error)}") from error
+        if type(version) is not int or version != FORMAT:
+            raise ValueError(f"{name} has format {quoted(version)}; this version reads format {FORMAT}")
+        return cls(header, arrays, len(content))
+
+    @property
+    def room(self) -> int:
+        """Bytes that what is loaded may take: files that hold little of a large state hold all of it (`put_state`)."""
+        return _FREE + 2 * self.size
+
+    def put_state(self, fields: Mapping[str, Field]) -> None:
+        """Store every field: what is filled of it, or all where loading would not believe that it grows so much."""
+        live = sum(field.array.nbytes for field in fields.values())
+        for whole in (False, True):
+            for name, field in fields.items():
+                self.put(name, field, whole=whole)
+            if live <= _FREE + 2 * sum(array.nbytes for array in self.arrays.values()):
+                return
+
+    def take_given(self) -> dict[str, Any]:
+        """The description of the object, with the arrays it was built with in place."""
+        description = dict(self.header)
+        if isinstance(description.get("parameters"), dict):
+            given = {name: value for name, value in description["parameters"].items() if value == {"array": name}}
+            kept = {name: self.arrays.pop(f"given.{name}").copy() for name in given}
+            description["parameters"] = {**description["parameters"], **kept}
+        return description
+
+    def constants(self, known: Iterable[str]) -> dict[str, Any]:
+        """The constants kept, which must be those that are known."""
+        kept = self.header["constants"]
+        if not isinstance(kept, dict) or kept.keys() != set(known):
+            raise ValueError(f"constants must be {sorted(known)}, got {quoted(kept)}")
+        return kept
+
+    def put(self, name: str, field: Field, *, whole: bool) -> None:
+        """Store what is filled of a field, or all of it."""
+        array = np.tril(field.array) if field.triangular else field.array
+        if array.ndim < 2 or whole:
+            self.arrays.pop(name + _ROWS, None)
+            self.arrays[name] = array if whole else array[: _filled(array, 0)]
+            return
+        begun = np.zeros(array.shape[1:], array.dtype) if field.initial is None else field.initial
+        begun_bits = begun.tobytes()
+        rows = np.flatnonzero([row.tobytes() != begun_bits for row in array])
+        box = array[rows]
+        if field.triangular:
+            self.arrays[name] = box[:, *np.tril_indices(array.shape[1])]
+        else:
+            self.arrays[name] = box[:, *(slice(_filled(box, axis)) for axis in range(1, box.ndim))]
+        if len(rows) < len(array):
+            self.arrays[name + _ROWS] = rows
+
+    def get(self, name: str, field: Field) -> None:
+        """Fill a live array from what was stored; nothing changes if it does not fit."""
+        if name not in self.arrays:
+            raise ValueError(f"arrays do not match the model: {name} is missing")
+        array, stored = field.array, self.arrays.pop(name)
+        rows = self.arrays.pop(name + _ROWS, None)
+        if stored.dtype != array.dtype or stored.ndim > max(array.ndim, 1):
+            raise ValueError(f"{name} must be {array.dtype} of shape {array.shape}, got {stored.dtype} {stored.shape}")
+        if not np.isfinite(stored).all():
+            raise ValueError(f"{name} must be finite")
+        where = np.arange(len(stored)) if rows is None else rows
+        order = where.dtype == np.int64 and where.ndim == 1 and (np.diff(where) > 0).all()
+        if not order or len(where) != len(stored) or (len(where) and not 0 <= where[0] <= where[-1] < len(array)):
+            raise ValueError(f"{name} must be {array.dtype} of shape {array.shape}, got {stored.dtype} {stored.shape}")
+        halves = field.triangular and stored.ndim == 2
+        size = len(array[0]) if halves else 0
+        fits = stored.shape[1:] == (size * (size + 1) // 2,) if halves else stored.ndim == array.ndim
+        if not fits or (not halves and any(n > m for n, m in zip(stored.shape[1:], array.shape[1:], strict=True))):
+            raise ValueError(f"{name} must be {array.dtype} of shape {array.shape}, got {stored.dtype} {stored.shape}")
+        array[...] = 0 if field.initial is None else field.initial
+        if halves:
+            for at, values in zip(where, stored, strict=True):
+                array[at] = 0.0
+                array[at][np.tril_indices(size)] = values
+        elif array.ndim < 2:
+            array[: len(stored)] = stored
+        else:
+            array[where] = 0
+            array[np.ix_(where, *(np.arange(n) for n in stored.shape[1:]))] = stored
+
+    def done(self) -> None:
+        """Every array must have been asked for."""
+        if self.arrays:
+            raise ValueError(f"arrays do not match the model: unknown {quoted(sorted(self.arrays))}")
 
 
-def read_arrays(path: str | os.PathLike[str]) -> dict[str, npt.NDArray[Any]]:
-    """Every array of an `.npz` file; one that is damaged, or holds pickled objects, is refused."""
+def read_arrays(path: str | os.PathLike[str]) -> dict[str, Numbers]:
+    """Every array of anyone's `.npz` file; one that is damaged, or holds pickled objects, is refused."""
     try:
         with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is no readable .npz of plain arrays: {error}") from error
+    except Exception as error:  # whatever a damaged file makes its readers raise
+        raise ValueError(f"{path} is no readable .npz of plain arrays: {told(error)}") from error
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """The header and the arrays of a file written by `write`."""
-    arrays = read_arrays(path)
+def read_source(source: Source) -> tuple[bytes, str]:
+    """All of a file, by its path or as it is, and what to call it."""
+    if isinstance(source, str | os.PathLike):
+        return Path(source).read_bytes(), str(source)
+    if not callable(getattr(source, "read", None)):
+        raise ValueError(f"source must be a path or a file open for reading bytes, got {quoted(source)}")
+    content = source.read()
+    if not isinstance(content, bytes):
+        raise ValueError(f"source must be a file open for reading bytes, got one of {type(content).__name__}")
+    return content, "the file"
+
+
+def write_target(target: Source, content: bytes) -> None:
+    """Write to a file that is open, or to a path: what is there is replaced only once the new file is whole.
+
+    However many write to one path at a time, each has a temporary file of its own, and the last one stays.
+    """
+    if not isinstance(target, str | os.PathLike):
+        if not callable(getattr(target, "write", None)):
+            raise ValueError(f"target must be a path or a file open for writing bytes, got {quoted(target)}")
+        target.write(content)
+        return
+    path = Path(target)
+    partial = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.partial")
     try:
-        header = json.loads(arrays.pop(_HEADER).tobytes().decode())
-        version = header["format"]
-    except (KeyError, TypeError, RecursionError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} is not a marginbandits file: it has no readable header") from error
-    if type(version) is not int or version != FORMAT:
-        raise ValueError(f"{path} has format {version!r}; this version reads format {FORMAT}")
-    return header, arrays
+        with partial.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def describe(thing: object) -> Any:
     """A parametrised object, or a plain value holding some, as JSON."""
     if isinstance(thing, Parametrised):
         arguments = {name: describe(value) for name, value in thing.parameters().items()}
-        return {"class": _full_name(type(thing)), "parameters": arguments}
+        return {"class": public_name(type(thing)), "parameters": arguments}
     if isinstance(thing, list | tuple):
         return [describe(item) for item in thing]
     return thing
 
 
-def rebuild(description: Mapping[str, Any], family: type[T]) -> T:
-    """The inverse of `describe` for a member of `family`, found by its full name among the subclasses imported so far.
+def version() -> str:
+    """Of the package that writes."""
+    return str(sys.modules[__name__.partition(".")[0]].__version__)
+
+
+def like(name: str, value: Any, known: Any) -> Any:
+    """A constant from a file: of the kind it is known to be, and a sane number."""
+    if isinstance(known, tuple):
+        if not isinstance(value, list) or not 0 < len(value) <= 100:
+            raise ValueError(f"{name} must be a short list, got {quoted(value)}")
+        return tuple(like(name, one, known[0]) for one in value)
+    if type(value) is not type(known) or not 0.0 < value <= 1e6:
+        raise ValueError(f"{name} must be a {type(known).__name__} above 0 and at most 1e6, got {quoted(value)}")
+    return value
+
+
+def public_name(cls: type) -> str:
+    """What a class is called in files: its name alone if it is ours, wherever it lives; else its full name."""
+    ours = cls.__module__.partition(".")[0] == __name__.partition(".")[0]
+    return cls.__qualname__ if ours else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def rebuild(description: Any, family: type[T]) -> T:
+    """The inverse of `describe` for a member of `family`, among what is exported or has been imported.
 
     Its arguments may hold a `Part`, and no other object.
     """
+    if not isinstance(description, dict):
+        raise ValueError(f"a {family.__name__} must be described by a mapping, got {quoted(description)}")
     name, arguments = description.get("class"), description.get("parameters")
-    found = [one for one in _subclasses(family) if _full_name(one) == name]
+    package = sys.modules[__name__.partition(".")[0]]
+    if isinstance(name, str) and name in getattr(package, "__all__", ()):
+        getattr(package, name)  # an exported class is imported when it is first asked for
+    found = [one for one in _subclasses(family) if public_name(one) == name]
     if not found:
-        raise ValueError(f"unknown {family.__name__} {name!r}: import the module that defines it, then load again")
+        raise ValueError(f"unknown {family.__name__} {quoted(name)}: import the module that defines it, then load")
     if not isinstance(arguments, dict):
-        raise ValueError(f"the parameters of {name} must be a mapping, got {arguments!r}")
+        raise ValueError(f"the parameters of {name} must be a mapping, got {quoted(arguments)}")
     try:
         # A class defined twice, as in a notebook, is meant as it was defined last.
         return found[-1](**{key: _revived(value) for key, value in arguments.items()})
     except TypeError as error:
-        raise ValueError(f"{name} cannot be built from {arguments}: {error}") from error
-
-
-def restore_arrays(live: Arrays, saved: Arrays) -> None:
-    """Copy saved arrays into live ones of the same names, types and shapes; change nothing if any differs."""
-    missing, unknown = sorted(live.keys() - saved.keys()), sorted(saved.keys() - live.keys())
-    if missing or unknown:
-        raise ValueError(f"arrays do not match the model: missing {missing}, unknown {unknown}")
-    for name, array in live.items():
-        other = saved[name]
-        if (other.dtype, other.shape) != (array.dtype, array.shape):
-            raise ValueError(f"{name} must be {array.dtype} of shape {array.shape}, got {other.dtype} {other.shape}")
-        if not np.isfinite(other).all():
-            raise ValueError(f"{name} must be finite, got {other[~np.isfinite(other)][0]}")
-    for name, array in live.items():
-        array[...] = saved[name]
+        raise ValueError(f"{name} cannot be built from {quoted(arguments)}: {told(error)}") from error
 
 
 def restore_generator(state: Any) -> np.random.Generator:
@@ -118,7 +276,7 @@ def restore_generator(state: Any) -> np.random.Generator:
     bits = np.random.PCG64(0)
     try:
         if state["bit_generator"] != "PCG64":
-            raise ValueError(f"bit_generator must be PCG64, got {state['bit_generator']!r}")
+            raise ValueError(f"bit_generator must be PCG64, got {quoted(state['bit_generator'])}")
         bits.state = {
             "bit_generator": "PCG64",
             "state": {"state": _whole(state["state"]["state"], 128), "inc": _whole(state["state"]["inc"], 128)},
@@ -130,14 +288,55 @@ def restore_generator(state: Any) -> np.random.Generator:
     return np.random.Generator(bits)
 
 
+def _members(content: bytes) -> dict[str, Numbers]:
+    """Every array of an archive whose members are stored as they are."""
+    found: dict[str, Numbers] = {}
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        for member in file.infolist():
+            name = member.filename.removesuffix(".npy")
+            if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1 or name in found:
+                raise ValueError(f"{quoted(member.filename)} is compressed, encrypted, or there twice")
+            if member.file_size > len(content) or sum(one.nbytes for one in found.values()) > len(content):
+                raise ValueError("its members say that they are larger than the file")
+            found[name] = _array(file.read(member))
+    return found
+
+
+def _array(content: bytes) -> Numbers:
+    """What `np.lib.format` wrote: only numbers and booleans, and as many bytes as its shape needs."""
+    raw = io.BytesIO(content)
+    version = np.lib.format.read_magic(raw)
+    readers: dict[Any, Callable[..., Any]] = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    shape, fortran, dtype = readers[version](raw, max_header_size=10_000)
+    if (fortran and len(shape) > 1) or dtype.kind not in "biuf" or not dtype.isnative:
+        raise ValueError(f"an array of {dtype} is not plain numbers")
+    size = 1
+    for n in shape:
+        size *= n
+    if min(shape, default=0) < 0 or size * dtype.itemsize != len(content) - raw.tell():
+        raise ValueError(f"an array of shape {shape} is {size * dtype.itemsize} bytes, not {len(content) - raw.tell()}")
+    return np.frombuffer(content, dtype, offset=raw.tell()).reshape(shape)
+
+
+def _filled(array: Numbers, axis: int) -> int:
+    """How far the array goes along an axis until all is 0, to the bit: -0.0 is a number."""
+    bits = array.view(f"u{array.dtype.itemsize}") if array.dtype.kind == "f" and array.flags.c_contiguous else array
+    some = (bits != 0).any(tuple(one for one in range(array.ndim) if one != axis))
+    return int(np.flatnonzero(some)[-1]) + 1 if some.any() else 0
+
+
 def _whole(value: object, bits: int) -> int:
     if type(value) is not int or not 0 <= value < 2**bits:
-        raise ValueError(f"the saved state of a generator is damaged: {value!r} is no {bits}-bit number")
+        raise ValueError(f"the saved state of a generator is damaged: {quoted(value)} is no {bits}-bit number")
     return value
 
 
-def _full_name(cls: type) -> str:
-    return f"{cls.__module__}.{cls.__qualname__}"
+def told(error: Exception) -> str:
+    """What an error says, on one line."""
+    return quoted(str(error) or type(error).__name__).strip("'\"")
 
 
 def _revived(value: Any) -> Any:
@@ -153,7 +352,7 @@ def _plain(value: object) -> object:
         return value.tolist()
     if isinstance(value, np.generic):
         return value.item()
-    raise ValueError(f"cannot save {value!r}: it is not plain data")
+    raise ValueError(f"cannot save {quoted(value)}: it is not plain data")
 
 
 def _subclasses(family: type[T]) -> Iterator[type[T]]:

@@ -1,13 +1,15 @@
 """Random Fourier features of a few columns each: what is linear in them need not be linear in the context."""
 
 import math
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from marginbandits.compiled import kernel
+from marginbandits.contexts import Rows, dense
 from marginbandits.features.maps import FeatureMap
+from marginbandits.state import Field, zeros
 from marginbandits.types import Array
 from marginbandits.validation import Integer, Real, validated
 
@@ -42,21 +44,28 @@ class Fourier(FeatureMap):
         self.n_columns = n_columns
 
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
-        self.n_outputs = self.n_components
-        q = min(self.n_columns, n_inputs)
-        subsets = [rng.choice(n_inputs, q, replace=False) for _ in range(self.n_components)]
-        self._columns = np.stack(subsets, axis=1)
-        self._omega = rng.standard_normal((q, self.n_components)) * math.sqrt(n_inputs / (2 * q)) / self.width
-        self._phase = rng.uniform(0.0, 2.0 * np.pi, self.n_components)
+        m, q = self.n_components, min(self.n_columns, n_inputs)
+        self.n_outputs = m
+        self._columns = zeros((q, m), np.int64)
+        self._omega, self._phase = zeros((q, m)), zeros((m,))
+        for component in range(m):
+            self._columns[:, component] = rng.choice(n_inputs, q, replace=False)
+        self._omega[...] = rng.standard_normal((q, m)) * math.sqrt(n_inputs / (2 * q)) / self.width
+        self._phase[...] = rng.uniform(0.0, 2.0 * np.pi, m)
 
-    def _transform(self, rows: Array) -> Array:
-        out = np.empty((rows.shape[0], self.n_components))
-        _fourier(rows.take(self._columns, axis=1), self._omega, self._phase, out)
+    def _transform(self, rows: Rows) -> Rows:
+        seen = dense(rows)
+        out = np.empty((len(seen), self.n_components))
+        _fourier(seen.take(self._columns, axis=1), self._omega, self._phase, out)
         return out
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def fields(self) -> Mapping[str, Field]:
         """The columns that features look at, frequencies and phases."""
-        return {"columns": self._columns, "omega": self._omega, "phase": self._phase}
+        return {
+            "columns": Field(self._columns, 0, self.n_inputs - 1),
+            "omega": Field(self._omega, -1e100, 1e100),
+            "phase": Field(self._phase, 0.0, 2.0 * math.pi),
+        }
 
 
 @kernel

@@ -2,7 +2,8 @@
 
 A map given to a learner is a recipe. `start` makes a fresh, stateful copy of it for contexts of one width; `transform`
 maps rows; `observe` lets the copy learn from a context first (learners call it from `learn`, so acting changes
-nothing). The same arithmetic serves one row and many, so a batch gives bit for bit what single rows give.
+nothing). The same arithmetic serves one row and many, so a batch gives bit for bit what single rows give. A map that
+can, maps sparse rows to sparse rows; for others they are made dense.
 
 >>> import numpy as np
 >>> from marginbandits.features import feature_map
@@ -15,32 +16,39 @@ array([[0.707, 0.   , 1.   ]])
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Annotated, Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from marginbandits.contexts import Rows, Sparse
 from marginbandits.saving import Part
+from marginbandits.state import Field, Journal, Record
 from marginbandits.types import Array
-from marginbandits.validation import Instance, validated
+from marginbandits.validation import Instance, quoted, validated
 
 __all__ = ["Bias", "Chain", "Concatenate", "FeatureMap", "Identity"]
 
 
-class FeatureMap(Part, ABC):
+class FeatureMap(Part, Record, ABC):
     """Rows of raw features in, rows of features out. A subclass fills `_begin` and `_transform`.
 
-    A map with state also fills `_observe` and `arrays`. Rows must be finite; learners see to that.
+    A map with state also fills `_observe` and `fields`, and keeps in its `journal` what it is about to change. Rows
+    must be finite; learners see to that. A map that `takes_sparse` rows gives sparse ones back.
     """
 
+    takes_sparse: ClassVar[bool] = False
     n_inputs: int
     n_outputs: int
+    sparse: bool
+    """Whether it maps sparse rows to sparse rows; else it takes either, and gives dense ones."""
 
-    def start(self, n_inputs: int, rng: np.random.Generator) -> Self:
+    def start(self, n_inputs: int, rng: np.random.Generator, *, sparse: bool = False) -> Self:
         """A fresh copy that maps rows of width `n_inputs`; whatever is random in it is drawn from `rng`."""
         started = copy.deepcopy(self)
         started.n_inputs = n_inputs
+        started.sparse = sparse and self.takes_sparse
+        started.attach(Journal())
         started._begin(n_inputs, rng)
         return started
 
@@ -48,35 +56,44 @@ class FeatureMap(Part, ABC):
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
         """Allocate the state and set `n_outputs`."""
 
-    def transform(self, rows: Array) -> Array:
+    def transform(self, rows: Rows) -> Rows:
         """Features of each row, in a new array; the state stays as it is."""
-        if rows.ndim != 2 or rows.shape[1] != self.n_inputs:
-            self._refuse(rows, self.n_inputs)
-        out = self._transform(rows)
+        out = self._transform(rows if self._fits(rows) else self._taken(rows))
         if out.shape[1] != self.n_outputs:
             self._refuse(out, self.n_outputs)
         return out
 
-    def observe(self, rows: Array) -> Array:
+    def observe(self, rows: Rows) -> Rows:
         """Learn from the rows of one context, then return their features; a map without state only maps them."""
-        if rows.ndim != 2 or rows.shape[1] != self.n_inputs:
-            self._refuse(rows, self.n_inputs)
-        out = self._observe(rows)
+        out = self._observe(rows if self._fits(rows) else self._taken(rows))
         if out.shape[1] != self.n_outputs:
             self._refuse(out, self.n_outputs)
         return out
 
     @abstractmethod
-    def _transform(self, rows: Array) -> Array: ...
+    def _transform(self, rows: Rows) -> Rows: ...
 
-    def _observe(self, rows: Array) -> Array:
+    def _observe(self, rows: Rows) -> Rows:
         return self._transform(rows)
 
-    def _refuse(self, rows: Array, width: int) -> None:
+    def _fits(self, rows: Rows) -> bool:
         """Compiled code does not check bounds, so every map's width is checked on the way in and on the way out."""
+        return type(rows) is np.ndarray and rows.ndim == 2 and rows.shape[1] == self.n_inputs and not self.sparse
+
+    def _taken(self, rows: Rows) -> Rows:
+        """Rows as `_transform` takes them; others are refused."""
+        if len(rows.shape) != 2 or rows.shape[1] != self.n_inputs:
+            self._refuse(rows, self.n_inputs)
+        if isinstance(rows, Sparse):
+            return rows if self.sparse else rows.dense()
+        if self.sparse:
+            raise ValueError(f"rows of {type(self).__name__} must be sparse, as it was started for")
+        return rows
+
+    def _refuse(self, rows: Rows, width: int) -> None:
         raise ValueError(f"rows of {type(self).__name__} must be n x {width}, got shape {rows.shape}")
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def fields(self) -> Mapping[str, Field]:
         """The live state, by name: what saving stores and loading restores in place."""
         return {}
 
@@ -84,40 +101,65 @@ class FeatureMap(Part, ABC):
 class Identity(FeatureMap):
     """The context as it is."""
 
+    takes_sparse = True
+
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
         self.n_outputs = n_inputs
 
-    def _transform(self, rows: Array) -> Array:
-        return rows.copy()
+    def _transform(self, rows: Rows) -> Rows:
+        return copy.copy(rows) if isinstance(rows, Sparse) else rows.copy()
 
 
 class Bias(FeatureMap):
     """Append a constant 1, for contexts that need no scaling (`Standardise` brings its own)."""
 
+    takes_sparse = True
+
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
         self.n_outputs = n_inputs + 1
 
-    def _transform(self, rows: Array) -> Array:
+    def _transform(self, rows: Rows) -> Rows:
+        if isinstance(rows, Sparse):
+            return with_bias(rows)
         out = np.ones((rows.shape[0], self.n_outputs))
         out[:, :-1] = rows
         return out
 
 
+def with_bias(rows: Sparse) -> Sparse:
+    """One more column, filled with 1 in every row."""
+    ends = rows.starts[1:]
+    values, columns = np.insert(rows.values, ends, 1.0), np.insert(rows.columns, ends, rows.width)
+    return Sparse(values, columns, rows.starts + np.arange(len(rows.starts)), rows.width + 1)
+
+
 class _Compound(FeatureMap):
+    takes_sparse = True
     _started: list[FeatureMap]
 
     @validated
     def __init__(self, maps: Annotated[Sequence[FeatureMap], Instance(list, tuple)]) -> None:
         for position, one in enumerate(maps):
             if not isinstance(one, FeatureMap):
-                raise ValueError(f"maps[{position}] must be a FeatureMap, got {one!r}")
+                raise ValueError(f"maps[{position}] must be a FeatureMap, got {quoted(one)}")
         if not maps:
             raise ValueError("maps must not be empty")
         self.maps = list(maps)
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def attach(self, journal: Journal) -> None:
+        """All parts keep what they change in one journal."""
+        super().attach(journal)
+        for one in getattr(self, "_started", ()):
+            one.attach(journal)
+
+    def fields(self) -> Mapping[str, Field]:
         """Every map's state, numbered."""
-        return {f"{i}.{name}": array for i, one in enumerate(self._started) for name, array in one.arrays().items()}
+        return {f"{i}.{name}": field for i, one in enumerate(self._started) for name, field in one.fields().items()}
+
+    def check(self) -> None:
+        """Every map's own."""
+        for one in self._started:
+            one.check()
 
 
 class Chain(_Compound):
@@ -125,17 +167,18 @@ class Chain(_Compound):
 
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
         self._started = []
+        sparse = self.sparse
         for recipe in self.maps:
-            self._started.append(recipe.start(n_inputs, rng))
-            n_inputs = self._started[-1].n_outputs
+            self._started.append(recipe.start(n_inputs, rng, sparse=sparse))
+            n_inputs, sparse = self._started[-1].n_outputs, self._started[-1].sparse
         self.n_outputs = n_inputs
 
-    def _transform(self, rows: Array) -> Array:
+    def _transform(self, rows: Rows) -> Rows:
         for one in self._started:
             rows = one.transform(rows)
         return rows
 
-    def _observe(self, rows: Array) -> Array:
+    def _observe(self, rows: Rows) -> Rows:
         for one in self._started:
             rows = one.observe(rows)
         return rows
@@ -144,12 +187,16 @@ class Chain(_Compound):
 class Concatenate(_Compound):
     """Several maps of the same rows, side by side."""
 
+    takes_sparse = False
+
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
         self._started = [recipe.start(n_inputs, rng) for recipe in self.maps]
         self.n_outputs = sum(one.n_outputs for one in self._started)
 
-    def _transform(self, rows: Array) -> Array:
-        return np.concatenate([one.transform(rows) for one in self._started], axis=1)
+    def _transform(self, rows: Rows) -> Rows:
+        parts: list[Array] = [one.transform(rows) for one in self._started]  # type: ignore[misc]  # dense, as started
+        return np.concatenate(parts, axis=1)
 
-    def _observe(self, rows: Array) -> Array:
-        return np.concatenate([one.observe(rows) for one in self._started], axis=1)
+    def _observe(self, rows: Rows) -> Rows:
+        parts: list[Array] = [one.observe(rows) for one in self._started]  # type: ignore[misc]  # dense, as started
+        return np.concatenate(parts, axis=1)

@@ -1,6 +1,6 @@
 """Learners: act on a context, learn from one loss."""
 
-from marginbandits.learners.base import Learner, load
+from marginbandits.learners.base import Learner, load, loads
 from marginbandits.learners.baselines import (
     SOBA,
     Bag,
@@ -50,4 +50,5 @@ __all__ = [
     "Supervised",
     "Uniform",
     "load",
+    "loads",
 ]

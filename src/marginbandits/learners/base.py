@@ -1,51 +1,66 @@
-"""What every learner shares: checked input, exact probabilities, seeds, batches, saving. A learner fills four holes.
+"""What every learner shares: checked input, laws, one draw, rounds that are learnt whole or not at all, saving.
 
-    _begin(n_blocks, n_features)   allocate the state, once the shape of contexts is known
-    _distribution(rows, available) the law to play for this context's features
-    _update(rows, action, loss, probability)   learn from one interaction
-    _arrays()                      the live state, by name
+A learner fills three holes.
 
-`rows` are features: one row for a vector context (then there are K blocks of weights, one per action), K rows for a
-K x d context (then one block, shared). The shape is fixed by the first context learnt from; until then every action is
-as likely as any other. Input is checked before anything changes, so a refused call leaves the learner as it was.
+    _begin(shape, n_features)                allocate what will be learnt; returns it by name, as one record
+    _law(one)                                the law to play for a batch of one; or `_laws(batch)` for many at once
+    _update(one, action, loss, probability)  learn from one interaction
+
+The rows of a batch are features. A vector context has one row, and every action weights of its own; a K x d context has
+a row for each action, and one weight vector serves all: `shape.shared` says which. Layout and width are fixed by the
+first context learnt from; until then every action is as likely as any other. In the shared layout each round may have
+its own number of rows, and rows of unavailable actions never reach a learner.
+
+Input is checked before anything changes. What a round changes is put into the journal first: by the base for small
+learners, which keeps everything; by the learner itself where `journals` is True. Whatever happens inside `learn`, the
+learner is then as before, or has learnt the round whole. One lock makes it safe to share between threads.
 """
 
-import numbers
-import os
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self, SupportsFloat
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from marginbandits import policies, saving
 from marginbandits.compiled import kernel
+from marginbandits.contexts import Batch, Rows, Shape, Sparse, dense, per_action, plain_row, read_many, read_one, shared
 from marginbandits.features import FeatureMap, feature_map
+from marginbandits.learners.inputs import read_decision, read_loss, read_mask, read_masks, several
+from marginbandits.state import LIMIT, Field, Journal, Record, State, TooLargeError, room
 from marginbandits.types import Array, Decision, Mask
-from marginbandits.validation import Parametrised, remembered
+from marginbandits.validation import Parametrised, quoted, remembered
 
-__all__ = ["Learner", "load"]
+__all__ = ["Learner", "load", "loads"]
 
-LARGEST = 1e100
-"""Context values beyond this are refused: their squares would overflow in every method's arithmetic."""
+Parts = Mapping[str, Record | Field]
 
-# The plain types first: a check against an abstract class costs ten times as much.
-_REAL = (float, numbers.Real, np.bool_)
-_INTEGER = (int, numbers.Integral)
-_BOOL = (bool, np.bool_)
-_FLOAT64 = np.dtype(np.float64)
+_FEW = 32
+"""Rounds of `learn_many` that are kept one by one; for more, everything is kept once."""
 
 
 class Learner(Parametrised, ABC):
-    """The loop context → distribution → action → loss → update. Subclasses choose what fills the boxes."""
+    """The loop context → law → action → loss → update. Subclasses choose what fills the boxes."""
 
     exempt: ClassVar[Mapping[str, str]] = {}
     """Contract checks that do not apply, each with the reason."""
 
     competes: ClassVar[bool] = True
     """Whether a bake-off of all learners includes it: not one that must be told a horizon or a class of regressors."""
+
+    journals: ClassVar[bool] = False
+    """Whether `_update` puts what it changes into `self._journal` itself."""
+
+    takes_sparse: ClassVar[bool] = False
+    """Whether features may be `Sparse` rows; for others they are made dense."""
+
+    needs_every_row: ClassVar[bool] = False
+    """Whether a K x d context must have K rows; then those of unavailable actions are the mean of the others."""
+
+    constants: ClassVar[tuple[str, ...]] = ()
+    """Names of class attributes that shape play but are no parameters: a file keeps them as they were."""
 
     def __init__(self, n_actions: int, *, features: str | FeatureMap, seed: int | np.random.Generator | None) -> None:
         self.n_actions = n_actions
@@ -55,32 +70,69 @@ class Learner(Parametrised, ABC):
         own = np.random.SeedSequence(entropy).spawn(2)
         self._draws, self._rng = (np.random.Generator(np.random.PCG64(one)) for one in own)
         self._everything = np.ones(n_actions, bool)
-        self._shape: tuple[int, ...] | None = None
+        self._everyone = np.array([0, n_actions])
+        self._lock = threading.RLock()
+        self._journal = Journal()
+        self._shape: Shape | None = None
+        self._vector: tuple[int] | None = None  # the shape of vectors that need no further look, where there are any
         self._map: FeatureMap | None = None
+        self._state: State | None = None
 
-    # The four holes.
-
-    @abstractmethod
-    def _begin(self, n_blocks: int, n_features: int) -> None: ...
+    # The holes.
 
     @abstractmethod
-    def _distribution(self, rows: Array, available: Mask) -> Array: ...
+    def _begin(self, shape: Shape, n_features: int) -> Parts: ...
+
+    def _law(self, one: Batch) -> Array:
+        """The law of a batch of one, laid out like its mask."""
+        raise NotImplementedError("a learner fills `_law` or `_laws`")
+
+    def _laws(self, batch: Batch) -> Array:
+        """The laws of a batch of features, laid out like its mask."""
+        if len(batch) == 1:
+            return self._law(batch)
+        return np.concatenate([self._law(batch.one(i)) for i in range(len(batch))])
 
     @abstractmethod
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None: ...
-
-    @abstractmethod
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]: ...
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None: ...
 
     # What users call.
 
-    def act(self, context: npt.ArrayLike, *, available: npt.ArrayLike | None = None) -> Decision:
-        """Draw an action for this context; nothing that has been learnt changes.
+    def law(self, context: npt.ArrayLike, *, available: npt.ArrayLike | None = None) -> Array:
+        """The distribution `act` would draw from, one probability for each action; nothing is drawn or changed."""
+        with self._lock:
+            return self._law_of(*self._read(context, available))
 
-        `available` is a mask of length K: the others are not played. The decision carries the exact probability.
+    def laws(self, contexts: Any, *, available: Any = None) -> Array | list[Array]:
+        """`law` for each context: n x K, or a list where contexts have different numbers of rows."""
+        with self._lock:
+            flat, starts = self._laws_of(contexts, available)
+        sizes = np.diff(starts)
+        if len(sizes) == 0 or (sizes == sizes[0]).all():
+            return flat.reshape(len(sizes), sizes[0] if len(sizes) else self.n_actions)
+        return np.split(flat, starts[1:-1])
+
+    def act(self, context: npt.ArrayLike, *, available: npt.ArrayLike | None = None) -> Decision:
+        """Draw an action from the law of this context; nothing that has been learnt changes.
+
+        `available` is a mask of the actions: the others are not played. The decision carries the exact probability.
         """
-        mask = self._everything if available is None else self._mask(available)
-        return self._act(self._rows(context), mask)
+        with self._lock:
+            law = self._law_of(*self._read(context, available))
+            action = _drawn(law, self._draws.random())
+        return self._decided(action, law.item(action), law)
+
+    def act_many(self, contexts: Any, *, available: Any = None) -> list[Decision]:
+        """`act` for each context in turn; `available` is one mask for all, or one for each context."""
+        with self._lock:
+            flat, starts = self._laws_of(contexts, available)
+            actions = np.empty(len(starts) - 1, np.int64)
+            _drawn_each(flat, starts, self._draws.random(len(actions)), actions)
+        played = flat[starts[:-1] + actions].tolist()
+        sizes = np.diff(starts)
+        even = len(sizes) > 0 and (sizes == sizes[0]).all()
+        laws = list(flat.reshape(len(sizes), -1)) if even else np.split(flat, starts[1:-1])
+        return list(map(self._decided, actions.tolist(), played, laws))
 
     def learn(
         self,
@@ -89,56 +141,221 @@ class Learner(Parametrised, ABC):
         loss: SupportsFloat | None = None,
         *,
         reward: SupportsFloat | None = None,
+        available: npt.ArrayLike | None = None,
     ) -> None:
-        """Learn the loss (or reward = 1 - loss) of a decision: at once, later, out of order, or from a log."""
-        rows = self._rows(context)
-        cost = self._loss(loss, reward)
-        action, probability = self._checked(decision)
-        self._ready(1)
-        self._learn(rows, action, cost, probability)
+        """Learn the loss (or reward = 1 - loss) of a decision: at once, later, out of order, or from a log.
 
-    def act_many(self, contexts: npt.ArrayLike, *, available: npt.ArrayLike | None = None) -> list[Decision]:
-        """`act` for each context in turn; `available` is one mask for all, or one row per context."""
-        rows = self._batch(contexts)
-        if isinstance(available, np.ndarray):
-            several = available.ndim > 1
-        else:
-            several = isinstance(available, list | tuple) and len(available) > 0 and np.ndim(available[0]) > 0
-        if several:
-            masks = [self._mask(one) for one in _several("available", available)]
-        else:
-            masks = [self._mask(available)] * len(rows)
-        if len(masks) != len(rows):
-            raise ValueError(f"available must be one mask, or one for each of {len(rows)} contexts, got {len(masks)}")
-        return [self._act(row, mask) for row, mask in zip(rows, masks, strict=True)]
+        `available` is the mask that `act` was given. Whatever goes wrong, the learner is as it was.
+        """
+        with self._lock:
+            batch, mask = self._read(context, available)
+            cost = read_loss(loss, reward)
+            action, probability = self._read_decision(decision, batch, mask)
+            self._ready(1)
+            journal = self._journal
+            journal.begin()
+            try:
+                self._learn(batch, action, cost, probability)
+            except BaseException:  # an oracle, memory, an interrupt: nothing may have happened
+                journal.undo()
+                raise
 
     def learn_many(
         self,
-        contexts: npt.ArrayLike,
+        contexts: Any,
         decisions: Iterable[Decision],
         losses: Iterable[SupportsFloat] | None = None,
         *,
         rewards: Iterable[SupportsFloat] | None = None,
+        available: Any = None,
     ) -> None:
-        """`learn` for each interaction in turn; if any is refused, none is learnt."""
-        rows = self._batch(contexts)
-        checked = [self._checked(decision) for decision in _several("decisions", decisions)]
-        if losses is not None and rewards is not None:
-            raise ValueError("give either losses or rewards, not both")
-        if losses is not None:
-            costs = [self._loss(loss, None) for loss in _several("losses", losses)]
-        elif rewards is not None:
-            costs = [self._loss(None, reward) for reward in _several("rewards", rewards)]
-        else:
-            raise ValueError("give either losses or rewards, one for each context")
-        if not len(rows) == len(checked) == len(costs):
-            raise ValueError(f"{len(rows)} contexts, {len(checked)} decisions and {len(costs)} losses do not match")
-        self._ready(len(rows))
-        for row, (action, probability), cost in zip(rows, checked, costs, strict=True):
-            self._learn(row, action, cost, probability)
+        """`learn` for each interaction in turn; if any is refused or fails, none is learnt."""
+        with self._lock:
+            read = self._read_each(contexts, available)
+            given = several("decisions", decisions)
+            if losses is not None and rewards is not None:
+                raise ValueError("give either losses or rewards, not both")
+            if losses is not None:
+                costs = [read_loss(loss, None) for loss in several("losses", losses)]
+            elif rewards is not None:
+                costs = [read_loss(None, reward) for reward in several("rewards", rewards)]
+            else:
+                raise ValueError("give either losses or rewards, one for each context")
+            if not len(read) == len(given) == len(costs):
+                raise ValueError(f"{len(read)} contexts, {len(given)} decisions and {len(costs)} losses do not match")
+            rounds = [
+                (batch, *self._read_decision(decision, batch, mask), cost)
+                for (batch, mask), decision, cost in zip(read, given, costs, strict=True)
+            ]
+            self._ready(len(rounds))
+            self._whole([(batch, action, cost, probability) for batch, action, probability, cost in rounds])
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything learnt, and the generators, to an `.npz` file; `load` continues bit for bit."""
+    def dumps(self) -> bytes:
+        """Everything learnt, and the generators, as the bytes of an `.npz` file; `loads` continues bit for bit."""
+        with self._lock:
+            return self._archive().to_bytes()
+
+    def save(self, target: saving.Source) -> None:
+        """Write `dumps` to a path or to a file open for writing bytes; `load` continues bit for bit."""
+        saving.write_target(target, self.dumps())
+
+    @classmethod
+    def loads(cls, content: bytes) -> Self:
+        """A learner of this class as it was when saved; damaged or foreign bytes are refused."""
+        if not isinstance(content, bytes):
+            raise ValueError(f"content must be bytes, got {quoted(content)}")
+        return cls._loaded(content, "the content")
+
+    @classmethod
+    def load(cls, source: saving.Source) -> Self:
+        """A learner of this class as it was when saved to a path or file; a damaged or foreign one is refused."""
+        return cls._loaded(*saving.read_source(source))
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The live arrays that hold everything learnt, features included."""
+        return {} if self._state is None else self._state.arrays()
+
+    # Input.
+
+    def _read(self, context: Any, available: Any) -> tuple[Batch, Mask | None]:
+        """One context as a batch of one; the mask that its law is to be spread over, where rows were left out."""
+        if available is None and type(context) is np.ndarray and context.shape == self._vector:
+            row = plain_row(context)  # most rounds of most runs
+            if row is not None:
+                return Batch(row, False, self._everyone, self._everything), None
+        rows, together = read_one(context, self._shape)
+        return self._one(rows, together, available)
+
+    def _one(self, rows: Rows, together: bool, available: Any) -> tuple[Batch, Mask | None]:
+        rows = self._admitted(rows, together)
+        if not together:
+            mask = self._everything if available is None else read_mask(available, self.n_actions)
+            return Batch(rows, False, self._everyone, mask), None
+        if available is None:
+            return shared([rows]), None
+        mask = read_mask(available, len(rows))
+        if mask.all():
+            return shared([rows]), None
+        if self.needs_every_row:
+            filled = dense(rows).copy()
+            filled[~mask] = filled[mask].mean(0)
+            return Batch(filled, True, np.array([0, len(mask)]), mask), None
+        kept = rows[mask] if isinstance(rows, np.ndarray) else rows.take(np.flatnonzero(mask))
+        return shared([kept]), mask
+
+    def _read_each(self, contexts: Any, available: Any) -> list[tuple[Batch, Mask | None]]:
+        each, rows, together = read_many(contexts, self._shape)
+        if rows is not None:
+            each = list(map(per_action(rows, 1).rows_of, range(len(rows))))
+        masks = read_masks(available, len(each))
+        return [self._one(one, together, mask) for one, mask in zip(each, masks, strict=True)]
+
+    def _admitted(self, rows: Rows, together: bool) -> Rows:
+        """Rows as this learner takes them; a learner on a ball, or in a space, fills this to refuse others."""
+        if together and self.needs_every_row and len(rows) != self.n_actions:
+            raise ValueError(f"context must have a row for each of {self.n_actions} actions, got {len(rows)}")
+        if isinstance(rows, Sparse):
+            return rows if self.takes_sparse and (self._shape is None or self._shape.sparse) else rows.dense()
+        if self._shape is not None and self._shape.sparse:
+            return read_one(_as_scipy(rows), self._shape)[0]
+        return rows
+
+    def _read_decision(self, decision: Decision, batch: Batch, mask: Mask | None) -> tuple[int, float]:
+        allowed = batch.mask if mask is None else mask
+        action, probability = read_decision(decision, len(allowed))
+        if allowed is not self._everything and not allowed[action]:
+            raise ValueError(f"action must be available, got {action}")
+        return (action if mask is None else int(mask[:action].sum())), probability
+
+    def _ready(self, n: int) -> None:
+        """Refuse to learn `n` more interactions, before anything changes; a learner with a horizon fills this."""
+
+    # The loop.
+
+    def _law_of(self, batch: Batch, mask: Mask | None) -> Array:
+        if self._map is None:
+            law = policies.uniform(len(batch.mask), batch.mask)
+        else:
+            batch.rows = self._map.transform(batch.rows)
+            law = self._laws(batch)
+        if mask is None:
+            return law
+        spread = np.zeros(len(mask))
+        spread[mask] = law
+        return spread
+
+    def _laws_of(self, contexts: Any, available: Any) -> tuple[Array, npt.NDArray[np.int64]]:
+        """All laws in one array, and where each begins; in one go where no rows are to be left out."""
+        each, rows, together = read_many(contexts, self._shape)
+        plain = available is None or (rows is not None and np.ndim(available) == 1 and len(available) == self.n_actions)
+        if plain and (rows is None or len(rows)) and (rows is not None or each):
+            if rows is not None:
+                mask = None if available is None else np.tile(read_mask(available, self.n_actions), len(rows))
+                batch = per_action(self._admitted(rows, False), self.n_actions, mask)
+            else:
+                batch = shared([self._admitted(one, together) for one in each])
+            return self._law_of(batch, None), batch.starts
+        found = [self._law_of(batch, mask) for batch, mask in self._read_each(contexts, available)]
+        starts = np.concatenate([[0], np.cumsum([len(law) for law in found])]).astype(np.int64)
+        return np.concatenate([np.empty(0), *found]), starts
+
+    def _decided(self, action: int, probability: float, law: Array) -> Decision:
+        return Decision(action, probability, law)
+
+    def _whole(self, rounds: list[tuple[Batch, int, float, float]]) -> None:
+        """Learn all of these rounds or none."""
+        journal = self._journal
+        journal.begin()
+        try:
+            if len(rounds) > _FEW and self._state is not None:
+                journal.keep_all(self._state)
+            for batch, action, loss, probability in rounds:
+                self._learn(batch, action, loss, probability)
+        except BaseException:  # an oracle, memory, an interrupt: nothing may have happened
+            journal.undo()
+            raise
+
+    def _learn(self, batch: Batch, action: int, loss: float, probability: float) -> None:
+        if self._map is None:
+            self._start(Shape(batch.shared, batch.rows.shape[1], isinstance(batch.rows, Sparse)))
+            assert self._map is not None
+        elif not self.journals:
+            assert self._state is not None
+            for array in self._state.arrays().values():
+                self._journal.keep(array)
+        batch.rows = self._map.observe(batch.rows)
+        self._update(batch, action, loss, probability)
+
+    def _start(self, shape: Shape, size: int | None = None) -> None:
+        """Allocate everything, in at most so many bytes; the journal remembers that there was nothing."""
+        for name in ("_shape", "_map", "_state", "_vector"):
+            self._journal.keep_attribute(self, name)
+        self._chance()
+        try:
+            with room(LIMIT if size is None else size):
+                started = feature_map(self.features).start(shape.width, self._rng, sparse=shape.sparse)
+                parts = self._begin(shape, started.n_outputs)
+        except TooLargeError as error:
+            raise TooLargeError(
+                f"{type(self).__name__} cannot be built for {self.n_actions} actions and {shape}: {error}, more than "
+                f"the limit (marginbandits.state.LIMIT). Learners that keep O(Kd) numbers need less: SquareCB, RegCB, "
+                f"LogisticTS, Banditron; so do features='raw' in place of 'fourier', and fewer columns"
+            ) from None
+        self._state = State({**parts, "features": started}, self._journal)
+        self._shape, self._map = shape, started
+        if not shape.shared and not shape.sparse and type(self)._admitted is Learner._admitted:
+            self._vector = (shape.width,)
+
+    def _chance(self) -> np.random.Generator:
+        """The learner's own generator, for `_update`: what is drawn can be taken back."""
+        self._journal.keep_generator(self._rng)
+        return self._rng
+
+    # Files.
+
+    def _archive(self) -> saving.Archive:
+        if self._state is not None:
+            self._state.refuse_saving()
         parameters = self.parameters()
         if isinstance(self.seed, np.random.Generator):
             parameters["seed"] = None  # what was drawn from it is saved below; the generator itself is the caller's
@@ -146,171 +363,93 @@ class Learner(Parametrised, ABC):
         described = {name: saving.describe(value) for name, value in parameters.items() if name not in given}
         header = {
             **saving.describe(self),
+            "version": saving.version(),
             "parameters": {**described, **{name: {"array": name} for name in given}},
-            "context_shape": self._shape,
+            "constants": {name: saving.describe(getattr(self, name)) for name in self.constants},
+            "context": None if self._shape is None else [self._shape.shared, self._shape.width, self._shape.sparse],
             "generators": {"draws": self._draws.bit_generator.state, "rng": self._rng.bit_generator.state},
         }
-        saving.write(path, header, {**self.state(), **{f"given.{name}": array for name, array in given.items()}})
+        archive = saving.Archive(header, {f"given.{name}": array for name, array in given.items()})
+        archive.put_state({} if self._state is None else self._fields())
+        return archive
+
+    def _fields(self) -> Mapping[str, Field]:
+        """What a file keeps: all fields, unless a learner can make some again from the others."""
+        assert self._state is not None
+        return self._state.fields()
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """A learner of this class as it was when saved; a damaged or foreign file is refused."""
-        header, arrays = saving.read(path)
+    def _loaded(cls, content: bytes, name: str) -> Self:
+        archive = saving.Archive.from_bytes(content, name)
         try:
-            given = header["parameters"]
-            for name in [name for name in given if isinstance(given, dict) and given[name] == {"array": name}]:
-                given[name] = arrays.pop(f"given.{name}")
-            learner = saving.rebuild(header, cls)
-            learner.seed = header["parameters"].get("seed")
-            shape = header["context_shape"]
-            if shape is not None:
-                if not isinstance(shape, list) or any(type(n) is not int for n in shape):
-                    raise ValueError(f"context_shape must be whole numbers, got {shape!r}")
-                learner._start(tuple(shape))
-            saving.restore_arrays(learner.state(), arrays)
-            learner._draws = saving.restore_generator(header["generators"]["draws"])
-            learner._rng = saving.restore_generator(header["generators"]["rng"])
-        except (KeyError, TypeError, ValueError, MemoryError, RecursionError) as error:
-            raise ValueError(f"{path} cannot be loaded: {error}") from error
+            learner = saving.rebuild(archive.take_given(), cls)
+            learner.seed = archive.header["parameters"].get("seed")
+            for constant, value in archive.constants(learner.constants).items():
+                setattr(learner, constant, saving.like(constant, value, getattr(learner, constant)))
+            context = archive.header["context"]
+            if context is not None:
+                together, width, sparse = context
+                if type(together) is not bool or type(sparse) is not bool or type(width) is not int or width < 1:
+                    raise ValueError(f"context must be a layout, a width and a kind, got {quoted(context)}")
+                learner._start(Shape(together, width, sparse and learner.takes_sparse), archive.room)
+                learner._restore(archive)
+            archive.done()
+            learner._draws = saving.restore_generator(archive.header["generators"]["draws"])
+            learner._rng = saving.restore_generator(archive.header["generators"]["rng"])
+        except Exception as error:  # whatever a damaged file makes of a learner
+            raise ValueError(f"{name} cannot be loaded: {saving.told(error)}") from error
         return learner
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The live arrays that hold everything learnt, features included."""
-        if self._map is None:
-            return {}
-        return {**self._arrays(), **{f"features.{name}": array for name, array in self._map.arrays().items()}}
+    def _restore(self, archive: saving.Archive) -> None:
+        assert self._state is not None
+        for field_name, field in self._state.fields().items():
+            archive.get(field_name, field)
+        self._state.check()
+        self._check()
 
-    # Checked input.
+    def _check(self) -> None:
+        """Raise a ValueError where parts of the state contradict each other."""
 
-    def _rows(self, context: npt.ArrayLike) -> Array:
-        """The context as rows of finite float64; raises a ValueError that says what is wrong with it."""
-        x = context if type(context) is np.ndarray and context.dtype is _FLOAT64 else _numbers("context", context)
-        shape = x.shape
-        if shape != self._shape:
-            self._refuse_shape(shape)
-        if not x.flags.c_contiguous:
-            x = x.copy()
-        rows = x[None] if len(shape) == 1 else x
-        where = _first_bad(rows, LARGEST)
-        if where >= 0:
-            raise ValueError(f"context has {x.ravel()[where]} at position {where}; it must be finite, within ±1e100")
-        return rows
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
 
-    def _refuse_shape(self, shape: tuple[int, ...]) -> None:
-        if self._shape is not None:
-            raise ValueError(f"context must have shape {self._shape} as before, got {shape}")
-        if len(shape) not in (1, 2) or min(shape) < 1:
-            raise ValueError(f"context must be a vector or a matrix of one row per action, got shape {shape}")
-        if len(shape) == 2 and shape[0] != self.n_actions:
-            raise ValueError(f"context must have one row for each of {self.n_actions} actions, got shape {shape}")
-
-    def _batch(self, contexts: npt.ArrayLike) -> list[Array]:
-        batch = _numbers("contexts", contexts, squeeze=False)
-        if batch.ndim not in (2, 3):
-            raise ValueError(f"contexts must be n x d, or n x K x d, got shape {batch.shape}")
-        return [self._rows(context) for context in batch]
-
-    def _mask(self, available: npt.ArrayLike | None) -> Mask:
-        if available is None:
-            return self._everything
-        try:
-            mask = np.ascontiguousarray(available)
-        except ValueError:
-            raise ValueError(f"available must be a mask of {self.n_actions} booleans, got {available!r}") from None
-        if mask.dtype != bool or mask.shape != (self.n_actions,):
-            raise ValueError(f"available must be a mask of {self.n_actions} booleans, got {available!r}")
-        if not mask.any():
-            raise ValueError(f"available must leave at least one action, got {available!r}")
-        return mask
-
-    @staticmethod
-    def _loss(loss: object, reward: object) -> float:
-        if (loss is None) == (reward is None):
-            raise ValueError(f"give either loss or reward, got loss={loss!r} and reward={reward!r}")
-        name, value = ("loss", loss) if reward is None else ("reward", reward)
-        if isinstance(value, _REAL) and 0.0 <= value <= 1.0:  # type: ignore[operator]  # every real compares
-            return float(value) if reward is None else 1.0 - float(value)
-        raise ValueError(f"{name} must be a number in [0, 1], got {value!r}")
-
-    def _checked(self, decision: Decision) -> tuple[int, float]:
-        if not isinstance(decision, Decision):
-            raise ValueError(f"decision must be a Decision, got {decision!r}")
-        action: object = decision.action
-        probability: object = decision.probability
-        if type(action) is int and type(probability) is float and 0 <= action < self.n_actions and 0 < probability <= 1:
-            return action, probability  # what `act` made; the rest is for decisions from elsewhere
-        if isinstance(action, _BOOL) or not isinstance(action, _INTEGER) or not 0 <= int(action) < self.n_actions:
-            raise ValueError(f"action must be a whole number from 0 to {self.n_actions - 1}, got {action!r}")
-        real = isinstance(probability, _REAL) and not isinstance(probability, _BOOL)
-        if not real or not 0.0 < probability <= 1.0:  # type: ignore[operator]  # every real compares
-            raise ValueError(f"probability must be a number above 0 and at most 1, got {probability!r}")
-        return int(action), float(probability)  # type: ignore[arg-type]  # a real number, by the line above
-
-    def _ready(self, n: int) -> None:
-        """Refuse to learn `n` more interactions, before anything changes; a learner with a horizon fills this."""
-
-    # The loop.
-
-    def _start(self, shape: tuple[int, ...]) -> None:
-        self._refuse_shape(shape)
-        before = self._rng.bit_generator.state
-        try:
-            started = feature_map(self.features).start(shape[-1], self._rng)
-            self._begin(self.n_actions if len(shape) == 1 else 1, started.n_outputs)
-        except BaseException:  # out of memory, an interrupt: nothing may have happened
-            self._rng.bit_generator.state = before
-            raise
-        self._shape, self._map = shape, started
-
-    def _act(self, rows: Array, mask: Mask) -> Decision:
-        if self._map is None:
-            law = policies.uniform(self.n_actions, mask)
-        else:
-            law = self._distribution(self._map.transform(rows), mask)
-        action = policies.sample(law, 0.0)
-        if law.item(action) != 1.0:  # a certain action needs no draw
-            action = policies.sample(law, self._draws.random())
-        return Decision(action, law.item(action), law)
-
-    def _learn(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        if self._map is None:
-            self._start(rows.shape if rows.shape[0] > 1 else rows.shape[1:])
-            assert self._map is not None
-        self._update(self._map.observe(rows), action, loss, probability)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.RLock())
 
 
-def load(path: str | os.PathLike[str]) -> Learner:
-    """The learner saved at `path`, whatever its class; see `Learner.save`."""
-    return Learner.load(path)
+def load(source: saving.Source) -> Learner:
+    """The learner saved to a path or file, whatever its class; see `Learner.save`."""
+    return Learner.load(source)
 
 
-def _numbers(name: str, values: Any, *, squeeze: bool = True) -> Array:
-    """Anything array-like or sparse as float64; one sparse row is a vector if `squeeze`."""
-    if scipy.sparse.issparse(values):
-        dense = values.toarray()
-        values = dense[0] if squeeze and dense.ndim == 2 and len(dense) == 1 else dense
-    try:
-        raw = np.asarray(values)
-        if np.ma.is_masked(values) or raw.dtype.kind not in "biufO":
-            raise ValueError
-        return raw.astype(float)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be numbers, got {values!r}") from None
+def loads(content: bytes) -> Learner:
+    """The learner whose `dumps` these bytes are, whatever its class."""
+    return Learner.loads(content)
 
 
-def _several(name: str, values: Any) -> Iterable[Any]:
-    try:
-        return list(values)
-    except TypeError:
-        raise ValueError(f"{name} must be a sequence, got {values!r}") from None
+def _as_scipy(rows: Array) -> Any:
+    import scipy.sparse
+
+    return scipy.sparse.csr_array(rows)
 
 
 @kernel
-def _first_bad(rows: Array, largest: float) -> int:
-    """Flat position of the first value that is not within ±largest (NaN is not), or -1."""
-    n, d = rows.shape
-    for i in range(n):
-        for j in range(d):
-            if not abs(rows[i, j]) <= largest:
-                return int(i * d + j)
-    return -1
+def _drawn(law: Array, draw: float) -> int:
+    """The action at which the cumulative law first exceeds `draw`; never one of probability 0."""
+    total = 0.0
+    for a in range(law.shape[0]):
+        total += law[a]
+    left, chosen = draw * total, -1
+    for a in range(law.shape[0]):
+        if law[a] > 0.0:
+            chosen = a
+            left -= law[a]
+            if left < 0.0:
+                break
+    return chosen
+
+
+@kernel
+def _drawn_each(laws: Array, starts: npt.NDArray[np.int64], draws: Array, actions: npt.NDArray[np.int64]) -> None:
+    for i in range(draws.shape[0]):
+        actions[i] = _drawn(laws[starts[i] : starts[i + 1]], draws[i])

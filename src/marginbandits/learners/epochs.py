@@ -11,12 +11,13 @@ Foster & Krishnamurthy (2018), "Contextual bandits with surrogate losses", Algor
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.learners.base import Parts
 from marginbandits.learners.horizon import HorizonLearner
+from marginbandits.state import Field, zeros
 from marginbandits.theory import epoch_end
 from marginbandits.types import Array
 
@@ -41,6 +42,8 @@ class Epoch:
 class EpochLearner(HorizonLearner):
     """A subclass keeps each round with `_keep`, and finds the leader of those kept in `_lead`."""
 
+    journals = True
+
     @abstractmethod
     def _lead(
         self, rows: Array, actions: npt.NDArray[np.int64], losses: Array, weights: Array
@@ -59,28 +62,41 @@ class EpochLearner(HorizonLearner):
             start = end
         return found
 
-    def _begin_epochs(self, width: int) -> None:
-        """Room for rounds of so many numbers."""
+    def _begin_epochs(self, width: int) -> Parts:
+        """Room for rounds of so many numbers; returned by name."""
         searches = self.horizon.bit_length() - 1  # epochs that end with another to follow
         longest = 2 ** max(searches - 1, 0)
-        self._seen = np.zeros((longest, width))  # this epoch's rows,
-        self._losses, self._weights = np.zeros(longest), np.zeros(longest)  # losses, 1/p,
-        self._actions = np.zeros(longest, np.int64)  # and actions
+        self._seen = zeros((longest, width))  # this epoch's rows,
+        self._losses, self._weights = zeros((2, longest))  # losses, 1/p,
+        self._actions = zeros((longest,), np.int64)  # and actions
         self._clock = np.zeros(1, np.int64)  # rounds learnt
-        self._record = np.tile([0.0, -1.0, 0.0], (searches, 1))  # of each search: value, gap or -1, solved
+        begun = np.array([0.0, -1.0, 0.0])
+        self._record = zeros((searches, 3))  # of each search: value, gap or -1, solved
+        self._record[...] = begun
+        return {
+            "seen": Field(self._seen),
+            "actions": Field(self._actions, 0, self.n_actions - 1),
+            "losses": Field(self._losses, 0.0, 1.0),
+            "weights": Field(self._weights, 0.0),
+            "clock": Field(self._clock, 0, self.horizon),
+            "record": Field(self._record, initial=begun),
+        }
 
     def _keep(self, row: Array, action: int, loss: float, probability: float) -> None:
         epoch, learnt = self._epoch(), self._learnt()
         start = 2**epoch
         at, end = learnt + 1 - start, epoch_end(start, 2.0)
+        self._journal.keep(self._clock)
         self._clock[0] += 1
         if end > self.horizon:
             return  # no epoch follows to learn from this one
-        self._seen[at], self._actions[at], self._losses[at] = row, action, loss
-        self._weights[at] = 1.0 / max(probability, 1e-100)
+        for array in (self._seen, self._actions, self._losses, self._weights):
+            self._journal.keep(array, at)
+        self._seen[at], self._actions[at], self._losses[at], self._weights[at] = row, action, loss, 1.0 / probability
         if learnt + 2 == end:
             n = at + 1
             value, gap, solved = self._lead(self._seen[:n], self._actions[:n], self._losses[:n], self._weights[:n])
+            self._journal.keep(self._record, epoch)
             self._record[epoch] = value, -1.0 if gap is None else gap, solved
 
     def _epoch(self) -> int:
@@ -89,13 +105,3 @@ class EpochLearner(HorizonLearner):
 
     def _learnt(self) -> int:
         return int(self._clock[0])
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {
-            "seen": self._seen,
-            "actions": self._actions,
-            "losses": self._losses,
-            "weights": self._weights,
-            "clock": self._clock,
-            "record": self._record,
-        }

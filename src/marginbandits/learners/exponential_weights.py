@@ -40,12 +40,14 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits import policies
+from marginbandits import laws
 from marginbandits.compiled import kernel
+from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Identity, MaybeFeatures
-from marginbandits.learners.base import Learner
+from marginbandits.learners.base import Learner, Parts
 from marginbandits.projections import ball
 from marginbandits.scores import Finite, Linear, SharedLinear
+from marginbandits.state import Field, zeros
 from marginbandits.theory import Bound, Game, exponential_weights, finite_rate, second_moment
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Choice, Instance, Integer, ListOf, OneOf, Real, Seed, validated
@@ -56,13 +58,14 @@ Table = npt.NDArray[np.float32]
 
 _RAMP, _HINGE, _RELATIVE, _POLICY, _ADVICE = range(5)
 _KINDS = {"ramp": _RAMP, "hinge": _HINGE, "relative": _RELATIVE, "policy": _POLICY, "advice": _ADVICE}
-_SMALLEST, _FARTHEST = 1e-100, 1e200
+_FARTHEST = 1e200
 
 
 class ExponentialWeights(Learner):
     """Hedge over a finite class with the ramp, hinge or relative-margin surrogate, or over policies: Exp4."""
 
     competes: ClassVar[bool] = False
+    needs_every_row: ClassVar[bool] = True
 
     @validated
     def __init__(
@@ -124,44 +127,52 @@ class ExponentialWeights(Learner):
         """q: one row per margin, one column per regressor."""
         return np.asarray(self._q / self._q.sum())
 
-    def save(self, path: Any) -> None:
-        """Write everything learnt; a class of functions or models is not plain data, and is refused."""
+    def dumps(self) -> bytes:
+        """Everything learnt; a class of functions or models is not plain data, and is refused."""
         if self._functions is not None:
             raise ValueError("regressors must be numbers to be saved: functions and models are not plain data")
-        super().save(path)
+        return super().dumps()
 
-    # The four holes.
+    # The holes.
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        self._table, self._largest = self._built(n_blocks, n_features)
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
+        self._table, self._largest = self._built(shape, n_features)
         K, N = self.n_actions, self._table.shape[2] if self._functions is None else len(self._functions)
         self._margins = np.array([self.margin] if self.margins is None else self.margins, np.float32)
         kind = "policy" if self.surrogate == "advice" else self.surrogate
         self._variance = second_moment(kind, Game(K, 1, self.margin, self._largest))
         self._log_size = math.log(N * len(self._margins))
-        self._cost = np.zeros((len(self._margins), N))  # Σ <s, ℓ̂>, less the smallest
-        self._q = np.ones((len(self._margins), N))
+        self._cost = zeros((len(self._margins), N))  # Σ <s, ℓ̂>, less the smallest
+        self._q = zeros((len(self._margins), N))
+        self._q[...] = 1.0
         self._rounds = np.zeros(1, np.int64)
-        self._scores: Table = np.zeros((K, N), np.float32)
-        self._room: Table = np.zeros((K + 2, N), np.float32)
+        self._scores: Table = zeros((K, N), np.float32)
+        self._room: Table = zeros((K + 2, N), np.float32)
         self._seen: Array | None = None  # the context whose scores are in the table
+        drawn = {"table": Field(self._table)} if self._functions is None and self._given is None else {}
+        return {
+            "cost": Field(self._cost, 0.0),
+            "weights": Field(self._q, 0.0, 1.0),
+            "rounds": Field(self._rounds, 0, 2**62),
+            **drawn,
+        }
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        self._score(rows)
+    def _law(self, one: Batch) -> Array:
+        self._score(one)
         law = np.zeros(self.n_actions)
-        _average(self._scores, self._q, self._margins, self._kind, available, self._room, law)
+        _average(self._scores, self._q, self._margins, self._kind, one.mask, self._room, law)
         law /= law.sum()
-        return policies.explore(law, self.mu, available) if self.mu > 0.0 else law
+        return laws.floored(law, one, self.mu) if self.mu > 0.0 else law
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         if loss > 0.0:
-            self._score(rows)  # first: a function may raise
+            self._score(one)  # first: a function may raise
             _charge(
                 self._scores,
                 self._margins,
                 self._kind,
                 action,
-                loss / max(probability, _SMALLEST),
+                loss / probability,
                 _FARTHEST,
                 self._room,
                 self._cost,
@@ -170,9 +181,9 @@ class ExponentialWeights(Learner):
         if loss > 0.0 or self.horizon is None:
             np.exp(-self.eta * self._cost, out=self._q)
 
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        drawn = {"table": self._table} if self._functions is None and self._given is None else {}
-        return {"cost": self._cost, "weights": self._q, "rounds": self._rounds, **drawn}
+    def _check(self) -> None:
+        if not self._q.any(1).any():
+            raise ValueError("weights must not all be 0")
 
     # Its parts.
 
@@ -183,40 +194,43 @@ class ExponentialWeights(Learner):
         rounds = int(self._rounds[0]) + 1 if self.horizon is None else self.horizon
         return finite_rate(self._log_size, self._variance, rounds, anytime=anytime)
 
-    def _built(self, n_blocks: int, n_features: int) -> tuple[Table, float]:
+    def _built(self, shape: Shape, n_features: int) -> tuple[Table, float]:
         """Weights laid out as blocks x features x regressors, and B; nothing for a class of functions."""
         if self._functions is not None:
             return np.zeros((0, 0, 0), np.float32), self._functions.bound
         if self._given is not None:
-            expected = (n_features,) if n_blocks == 1 else (n_blocks, n_features)
+            expected = (n_features,) if shape.shared else (self.n_actions, n_features)
             if self._given.shape[1:] != expected:
                 raise ValueError(
                     f"context must fit regressors of shape {self._given.shape}, got {n_features} features "
-                    + ("for each action" if n_blocks == 1 else "in all")
+                    + ("for each action" if shape.shared else "in all")
                 )
             w = self._given
-            largest = float(np.linalg.norm(w, axis=-1).max()) * (2.0 if n_blocks == 1 else 1.0)
+            largest = float(np.linalg.norm(w, axis=-1).max()) * (2.0 if shape.shared else 1.0)
         else:
-            kind = SharedLinear if n_blocks == 1 else Linear
+            kind = SharedLinear if shape.shared else Linear
             scores = kind(self.n_actions, n_features, radius=self.radius)
-            theta = self._rng.standard_normal((int(self.regressors), scores.dimension))
+            theta = zeros((int(self.regressors), scores.dimension))
+            theta[...] = self._rng.standard_normal(theta.shape)
             theta *= self.radius / np.linalg.norm(theta, axis=1, keepdims=True)
             w = scores.weights(theta) if isinstance(scores, Linear) else theta
             largest = scores.bound
         blocks = w.reshape(len(w), -1, n_features)
         return np.ascontiguousarray(blocks.transpose(1, 2, 0), np.float32), max(largest, 1e-300)
 
-    def _score(self, rows: Array) -> None:
+    def _score(self, one: Batch) -> None:
         """Fill the table of scores, unless it is of this context already: `learn` mostly follows `act`."""
+        rows = dense(one.rows)
         if self._seen is not None and np.array_equal(self._seen, rows):
             return
+        self._seen = None
         if self._functions is not None:
-            self._scores[...] = self._functions.values(rows[0] if len(rows) == 1 else rows).T
+            self._scores[...] = self._functions.values(rows if one.shared else rows[0]).T
         else:
             short = ball(rows, 1.0)
-            if len(rows) > 1:
+            if one.shared:
                 short -= short.mean(0)
-            _linear(self._table, short.astype(np.float32), self._scores)
+            _linear(self._table, short.astype(np.float32), one.shared, self._scores)
         self._seen = rows.copy()
 
 
@@ -233,14 +247,13 @@ def _checked_weights(weights: npt.NDArray[Any], n_actions: int) -> Array:
 
 
 @kernel
-def _linear(table: Table, rows: Table, scores: Table) -> None:
-    """scores[a, n] = Σ_j table[a, j, n] rows[a, j]; a single block or row serves all actions."""
+def _linear(table: Table, rows: Table, shared: bool, scores: Table) -> None:
+    """scores[a, n] = Σ_j table[a, j, n] rows[a, j]; one block, or else one row, serves all actions."""
     K, N = scores.shape
     for start in range(0, N, 512):
         end = min(start + 512, N)
         for a in range(K):
-            w = table[a if table.shape[0] > 1 else 0]
-            x = rows[a if rows.shape[0] > 1 else 0]
+            w, x = table[0 if shared else a], rows[a if shared else 0]
             out = scores[a, start:end]
             out[:] = np.float32(0.0)
             for j in range(x.shape[0]):

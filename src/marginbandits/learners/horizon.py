@@ -7,10 +7,9 @@ refused or shortened to norm 1.
 from abc import abstractmethod
 
 import numpy as np
-import numpy.typing as npt
 
+from marginbandits.contexts import Rows, dense
 from marginbandits.learners.base import Learner
-from marginbandits.types import Array
 
 __all__ = ["HorizonLearner"]
 
@@ -19,6 +18,7 @@ class HorizonLearner(Learner):
     """Checks before anything changes; a subclass sets these three and says how many rounds it has learnt."""
 
     competes = False
+    needs_every_row = True
     horizon: int
     n_features: int | None
     long_contexts: str
@@ -31,15 +31,12 @@ class HorizonLearner(Learner):
         if done + n > self.horizon:
             raise ValueError(f"horizon must cover every round; it is {self.horizon}, {done} are learnt, {n} more came")
 
-    def _rows(self, context: npt.ArrayLike) -> Array:
-        rows = super()._rows(context)
+    def _admitted(self, rows: Rows, together: bool) -> Rows:
+        taken = dense(super()._admitted(rows, together))
+        if self.n_features is not None and taken.shape[1] != self.n_features:
+            raise ValueError(f"context must have n_features={self.n_features} features, got shape {taken.shape}")
         if self.long_contexts == "refuse":
-            longest = float(np.linalg.norm(rows, axis=1).max())
+            longest = float(np.linalg.norm(taken, axis=1).max())
             if longest > 1.0 + 1e-9:
                 raise ValueError(f"context must have norm at most 1, got a row of norm {longest:g}")
-        return rows
-
-    def _refuse_shape(self, shape: tuple[int, ...]) -> None:
-        super()._refuse_shape(shape)
-        if self.n_features is not None and shape[-1] != self.n_features:
-            raise ValueError(f"context must have n_features={self.n_features} features, got shape {shape}")
+        return taken

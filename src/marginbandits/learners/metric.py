@@ -4,13 +4,10 @@ A K x d context is the point of its K·d numbers. Only contexts that are scored 
 points outside; features of them are the space's by definition.
 """
 
-import numpy as np
-import numpy.typing as npt
-
+from marginbandits.contexts import Rows, Shape, dense
 from marginbandits.features import FeatureMap, Identity
 from marginbandits.learners.base import Learner
 from marginbandits.scores.lipschitz import Space
-from marginbandits.types import Array
 
 __all__ = ["MetricContexts", "default_features"]
 
@@ -25,16 +22,17 @@ def default_features(features: str | FeatureMap | None, space: Space | None) -> 
 class MetricContexts(Learner):
     """A subclass sets `_space`."""
 
+    needs_every_row = True
     _space: Space
 
-    def _rows(self, context: npt.ArrayLike) -> Array:
-        rows = super()._rows(context)
+    def _admitted(self, rows: Rows, together: bool) -> Rows:
+        taken = dense(super()._admitted(rows, together))
         if isinstance(self.features, Identity):
-            self._space.refuse(np.reshape(rows, (1, -1)))
-        return rows
+            self._space.refuse(taken.reshape(1, -1) if together else taken)
+        return taken
 
-    def _point_width(self, n_blocks: int, n_features: int) -> int:
-        width = n_features if n_blocks > 1 else n_features * self.n_actions
+    def _point_width(self, shape: Shape, n_features: int) -> int:
+        width = n_features * self.n_actions if shape.shared else n_features
         if self._space.width not in (None, width):
             raise ValueError(f"features must give the space's {self._space.width} coordinates, got {width}")
         return width

@@ -1,26 +1,28 @@
 """Learners that predict each action's loss or reward by regression, and differ in how they play it.
 
-A subclass fills one hole, `_distribution`: from `self._ridge` (ridge regression of the reward, exact, O(d²)) or from
+A subclass fills one hole, `_laws`: from `self._ridge` (ridge regression of the reward, exact, O(d²)) or from
 `self._oracle` (online regression of the loss, O(d)). Either has one model per action for vector contexts, one shared by
 all for K x d contexts.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import FeatureMap
-from marginbandits.learners.base import Learner
+from marginbandits.learners.base import Learner, Parts
 from marginbandits.oracles.online_regression import OnlineRegression
 from marginbandits.oracles.ridge import Ridge
-from marginbandits.types import Array
+from marginbandits.state import Field
 
 __all__ = ["OracleLearner", "RidgeLearner"]
 
 
 class RidgeLearner(Learner):
     """Ridge regression of the reward: O(Kd²) a round, 8Kd² bytes (K = 1 where the model is shared)."""
+
+    journals = True
 
     def __init__(
         self,
@@ -33,24 +35,24 @@ class RidgeLearner(Learner):
         super().__init__(n_actions, features=features, seed=seed)
         self.regularisation = regularisation
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        self._ridge = Ridge(n_blocks, n_features, self.regularisation)
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
+        self._ridge = Ridge(1 if shape.shared else self.n_actions, n_features, self.regularisation)
+        return {"ridge": self._ridge}
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        self._ridge.learn(rows, action, 1.0 - loss)
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return self._ridge.arrays()
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        at, block = (action, 0) if one.shared else (0, action)
+        self._ridge.learn(dense(one.rows)[at], block, 1.0 - loss)
 
 
 class OracleLearner(Learner):
-    """Online regression of the loss, O(Kd) a round. Subclasses choose the play.
+    """Online regression of the loss, O(Kd) a round; for sparse rows d is what is filled. Subclasses choose the play.
 
     Every round counts alike, as in the theory of regression oracles. `weighted` counts it as Vowpal Wabbit does:
     1/(Kp), right on average even where the regression cannot be, but with more variance; or, where the explorer is
     `indifferent` to p, 1/K, which is a learning rate smaller by √K.
     """
 
+    journals = True
     n_policies = 1
     indifferent: ClassVar[bool] = False
 
@@ -67,18 +69,25 @@ class OracleLearner(Learner):
         self.learning_rate = learning_rate
         self.weighted = weighted
 
-    def _importance(self, probability: float) -> float:
+    def _importance(self, n_actions: int, probability: float) -> float:
         if not self.weighted:
             return 1.0
-        return 1.0 / (self.n_actions * (1.0 if self.indifferent else probability))
+        return 1.0 / (n_actions * (1.0 if self.indifferent else probability))
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        self._oracle = OnlineRegression(self.n_policies, n_blocks, n_features, self.learning_rate)
+    def _models(self) -> int:
+        """Regressions to keep."""
+        return self.n_policies
+
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
+        blocks = 1 if shape.shared else self.n_actions
+        self._oracle = OnlineRegression(self._models(), blocks, n_features, self.learning_rate)
         self._rounds = np.zeros(1)
+        return {"oracle": self._oracle, "rounds": Field(self._rounds, 0.0)}
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        self._count()
+        self._oracle.learn(one, action, loss, self._importance(len(one.mask), probability))
+
+    def _count(self) -> None:
+        self._journal.keep(self._rounds)
         self._rounds += 1.0
-        self._oracle.learn(rows, action, loss, self._importance(probability))
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {**self._oracle.arrays(), "rounds": self._rounds}

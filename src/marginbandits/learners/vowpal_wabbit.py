@@ -8,15 +8,15 @@ process, and is built afresh wherever a task runs.
     explore     epsilon, bag, cover, regcbopt, squarecb
 """
 
-import os
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
-from marginbandits.learners.base import Learner
-from marginbandits.types import Array, Mask
+from marginbandits.learners.base import Learner, Parts
+from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Choice, Real, Seed, validated
 
 __all__ = ["VowpalWabbit"]
@@ -61,33 +61,30 @@ class VowpalWabbit(Learner):
             f"--bit_precision 22 --random_seed {seed_of_its_own}"
         )
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        pass
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
+        return {}
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        law = np.zeros(self.n_actions)
-        law[available] = self._vw.predict(self._lines(rows, np.flatnonzero(available)))
+    def _law(self, one: Batch) -> Array:
+        law = np.zeros(len(one.mask))
+        law[one.mask] = self._vw.predict(self._lines(one, np.flatnonzero(one.mask)))
         return np.asarray(law / law.sum())
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        lines = self._lines(rows, np.arange(self.n_actions))
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        lines = self._lines(one, np.arange(len(one.mask)))
         told = 1.0 if self.explore in INDIFFERENT else probability
         lines[action] = f"0:{loss:.9g}:{told:.9g} {lines[action]}"
         self._vw.learn(lines)
 
-    def _lines(self, rows: Array, actions: npt.NDArray[np.int64]) -> list[str]:
+    def _lines(self, one: Batch, actions: npt.NDArray[np.int64]) -> list[str]:
         """One line per action: features of its own for vector contexts, shared ones for K x d contexts."""
-        d = rows.shape[1]
-        if len(rows) == 1:
-            return [_line(rows[0], action * d) for action in actions.tolist()]
-        return [_line(rows[action], 0) for action in actions]
+        rows = dense(one.rows)
+        if one.shared:
+            return [_line(rows[action], 0) for action in actions]
+        return [_line(rows[0], action * rows.shape[1]) for action in actions.tolist()]
 
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {}
-
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def dumps(self) -> bytes:
         """Refused: what it has learnt is not here to be written."""
-        raise ValueError(f"VowpalWabbit keeps its weights in its own memory; it cannot be saved to {path}")
+        raise ValueError("VowpalWabbit keeps its weights in its own memory; it cannot be saved")
 
 
 def _line(row: Array, start: int) -> str:

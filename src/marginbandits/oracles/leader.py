@@ -15,13 +15,16 @@ array([[ 2. , -1. ],
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.state import Field, Journal, Record, zeros
 from marginbandits.surrogates import centred
 from marginbandits.types import Array, Leader, Oracle
+from marginbandits.validation import quoted
 
 __all__ = ["Followed", "LinearLeader"]
 
@@ -40,22 +43,21 @@ class LinearLeader:
         return np.asarray(rows @ self.weights.T)
 
 
-class Followed:
+class Followed(Record):
     """The leader now followed, to begin with one that likes all actions alike."""
 
     def __init__(self, oracle: Oracle, n_blocks: int, n_features: int) -> None:
         self.oracle, self.shape = oracle, (n_blocks, n_features)
-        self.leader: Leader = LinearLeader(np.zeros(self.shape))
+        self.leader: Leader = LinearLeader(zeros(self.shape))
+        self.attach(Journal())
 
-    def round(self, rows: Array, action: int) -> tuple[Array, int]:
+    def round(self, rows: Array, shared: bool, action: int) -> tuple[Array, int]:
         """The row and the block that a round is kept by."""
-        if len(rows) == 1:
-            return rows[0], action
-        return rows[action] - rows.mean(0), 0
+        return (rows[action] - rows.mean(0), 0) if shared else (rows[0], action)
 
-    def scores(self, rows: Array) -> Array:
+    def scores(self, rows: Array, shared: bool) -> Array:
         """The K scores of one context, which sum to zero."""
-        x = rows if len(rows) == 1 else rows - rows.mean(0)
+        x = rows - rows.mean(0) if shared else rows
         return centred(self.leader.scores(x).ravel())
 
     def refit(self, rows: Array, blocks: npt.NDArray[np.int64], losses: Array, weights: Array) -> Array:
@@ -63,10 +65,11 @@ class Followed:
         start = self.leader.weights if isinstance(self.leader, LinearLeader) else np.zeros(self.shape)
         leader: object = self.oracle.fit(rows, blocks, losses, weights, start)
         if not isinstance(leader, Leader):
-            raise ValueError(f"oracle must find a leader that has scores, got {leader!r}")
+            raise ValueError(f"oracle must find a leader that has scores, got {quoted(leader)}")
         scores, wanted = np.asarray(leader.scores(rows), float), (len(rows), self.shape[0])
         if scores.shape != wanted or not np.isfinite(scores).all():
-            raise ValueError(f"oracle must find a leader of finite scores of shape {wanted}, got {scores!r}")
+            raise ValueError(f"oracle must find a leader of finite scores of shape {wanted}, got {quoted(scores)}")
+        self.journal.keep_attribute(self, "leader")
         self.leader = leader
         if self.shape[0] > 1:
             scores = centred(scores)
@@ -78,8 +81,16 @@ class Followed:
         gap = self.leader.gap if isinstance(self.leader, LinearLeader) else math.inf
         return gap if math.isfinite(gap) else None
 
-    def arrays(self) -> dict[str, Array]:
-        """The live state."""
-        if not isinstance(self.leader, LinearLeader) or self.leader.weights.shape != self.shape:
-            raise ValueError(f"cannot save {self.leader!r}: only a LinearLeader of shape {self.shape} is plain data")
-        return {"leader": self.leader.weights}
+    def _plain(self) -> bool:
+        return isinstance(self.leader, LinearLeader) and self.leader.weights.shape == self.shape
+
+    def refuse_saving(self) -> None:
+        """A leader of another class is not plain data."""
+        if not self._plain():
+            raise ValueError(
+                f"cannot save {quoted(self.leader)}: only a LinearLeader of shape {self.shape} is plain data"
+            )
+
+    def fields(self) -> Mapping[str, Field]:
+        """The live state; nothing of a leader that is not linear."""
+        return {"leader": Field(self.leader.weights)} if isinstance(self.leader, LinearLeader) and self._plain() else {}

@@ -11,136 +11,243 @@ largest |x_i| so far:
 so one learning rate η serves any scale of features, and an importance weight h counts like h repetitions. The error
 y - ŷ is that of the prediction clipped to the range of the targets seen so far, [0, 1] to begin with.
 
+Sparse rows cost as much as they have filled columns: those alone are read and moved.
+
 Karampatziakis & Langford (2011), "Online importance weight aware updates"; Ross, Mineiro & Langford (2013),
 "Normalized online learning"; Duchi, Hazan & Singer (2011), "Adaptive subgradient methods".
 
 >>> import numpy as np
+>>> from marginbandits.contexts import per_action
 >>> oracle = OnlineRegression(n_policies=1, n_blocks=2, n_features=2, learning_rate=0.5)
 >>> for _ in range(100):
-...     oracle.learn(np.array([[1.0, 2.0]]), action=1, target=0.7)
->>> oracle.predict(np.array([[1.0, 2.0]])).round(3)
+...     oracle.learn(per_action(np.array([[1.0, 2.0]]), n_actions=2), action=1, target=0.7)
+>>> oracle.predict(per_action(np.array([[1.0, 2.0]]), n_actions=2)).round(3)
 array([0. , 0.7])
 """
 
 import math
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 
 from marginbandits.compiled import kernel
+from marginbandits.contexts import Batch, Sparse
+from marginbandits.state import Field, Journal, Record, zeros
 from marginbandits.types import Array
 
 __all__ = ["OnlineRegression"]
 
+Places = npt.NDArray[np.int64]
+_ALL = np.empty(0, np.int64)  # the columns of a dense row
 
-class OnlineRegression:
-    """For each of several policies, one regression per block: K blocks on one row, or one block on K rows.
+
+class OnlineRegression(Record):
+    """For each of several policies, one regression per block: one for each action, or one shared by all.
 
     Memory is 24·n_policies·n_blocks·n_features bytes.
     """
 
     def __init__(self, n_policies: int, n_blocks: int, n_features: int, learning_rate: float) -> None:
         self.learning_rate = learning_rate
-        self.state = np.zeros((n_policies, n_blocks, 3, n_features))  # weights, squared gradients, largest inputs
-        self.totals = np.zeros((n_policies, 2))  # importance, and importance times squared normalised length
+        self.state = zeros((n_policies, n_blocks, 3, n_features))  # weights, squared gradients, largest inputs
+        self.totals = zeros((n_policies, 2))  # importance, and importance times squared normalised length
         self.span = np.array([0.0, 1.0])  # range of the targets
+        self.attach(Journal())
 
-    def predict(self, rows: Array, policy: int = 0) -> Array:
+    def predict(self, batch: Batch, policy: int = 0) -> Array:
         """The predicted loss of every action, not clipped: what is beyond the range still tells them apart."""
-        return _predict_all(self.state[policy], rows)
+        out = np.empty(len(batch.mask))
+        if isinstance(batch.rows, Sparse):
+            r = batch.rows
+            _predict_sparse(self.state[policy], r.values, r.columns, r.starts, batch.shared, batch.starts, out)
+        else:
+            _predict_all(self.state[policy], batch.rows, batch.shared, batch.starts, out)
+        return out
 
-    def learn(self, rows: Array, action: int, target: float, importance: float = 1.0, policy: int = 0) -> None:
-        """One step of one action's prediction towards a target."""
-        state, totals = self.state[policy], self.totals[policy]
-        _learn(state, totals, self.span, rows, action, target, importance, self.learning_rate)
+    def learn(self, batch: Batch, action: int, target: float, importance: float = 1.0, policy: int = 0) -> None:
+        """One step of one action's prediction towards a target, for a batch of one."""
+        columns, values = self._row(batch, action)
+        block = batch.block(action)
+        self._keep(columns, block, policy)
+        _learn(
+            self.state[policy, block],
+            self.totals[policy],
+            self.span,
+            columns,
+            values,
+            target,
+            importance,
+            self.learning_rate,
+        )
 
-    def learn_all(self, rows: Array, targets: Array, policy: int) -> None:
-        """`learn` for every action in turn, each counted once."""
-        _learn_all(self.state[policy], self.totals[policy], self.span, rows, targets, self.learning_rate)
+    def learn_all(self, batch: Batch, targets: Array, policy: int) -> None:
+        """`learn` for every available action in turn, each counted once."""
+        for action, target in enumerate(targets.tolist()):
+            if batch.mask[action]:
+                self.learn(batch, action, target, 1.0, policy)
 
-    def ranges(self, rows: Array, delta: float) -> tuple[Array, Array]:
+    def ranges(self, batch: Batch, delta: float) -> tuple[Array, Array]:
         """The least and the largest loss each action could be given without adding more than `delta` squared error.
 
         Foster, Agarwal, Dudík, Luo & Schapire (2018), "Practical contextual bandits with regression oracles": found by
         asking how far a large importance weight on an extreme label would move the prediction.
         """
-        return _ranges(self.state[0], self.totals[0], rows, delta, self.learning_rate)
+        least, most = np.empty((2, len(batch.mask)))
+        if isinstance(batch.rows, Sparse):
+            r, starts = batch.rows, batch.rows.starts
+            _ranges(
+                self.state[0],
+                self.totals[0],
+                r.columns,
+                r.values,
+                starts,
+                batch.shared,
+                batch.starts,
+                delta,
+                self.learning_rate,
+                least,
+                most,
+            )
+        else:
+            flat = batch.rows.ravel()
+            starts = np.arange(len(batch.rows) + 1) * batch.rows.shape[1]
+            _ranges(
+                self.state[0],
+                self.totals[0],
+                _ALL,
+                flat,
+                starts,
+                batch.shared,
+                batch.starts,
+                delta,
+                self.learning_rate,
+                least,
+                most,
+            )
+        return least, most
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def fields(self) -> Mapping[str, Field]:
         """The live state."""
-        return {"state": self.state, "totals": self.totals, "span": self.span}
+        return {"state": Field(self.state), "totals": Field(self.totals, 0.0), "span": Field(self.span)}
+
+    def check(self) -> None:
+        """Squares and largest inputs are not negative, and [0, 1] is in the range of targets."""
+        if (self.state[:, :, 1:] < 0.0).any():
+            raise ValueError("state must have squared gradients and largest inputs of at least 0")
+        if not (self.span[0] <= 0.0 and self.span[1] >= 1.0):
+            raise ValueError(f"span must hold [0, 1], got {self.span}")
+
+    def _row(self, batch: Batch, action: int) -> tuple[Places, Array]:
+        rows, at = batch.rows, batch.row(action)
+        return rows.row(at) if isinstance(rows, Sparse) else (_ALL, rows[at])
+
+    def _keep(self, columns: Places, block: int, policy: int) -> None:
+        where = (policy, block, slice(None), columns) if len(columns) else (policy, block)
+        self.journal.keep(self.state, where)
+        self.journal.keep(self.totals, policy)
+        self.journal.keep(self.span)
 
 
 @kernel
-def _predict(state: Array, row: Array) -> float:
+def _predict(weights: Array, columns: Places, values: Array) -> float:
+    """<w, z> of a row: all columns in order where `columns` is empty."""
     total = 0.0
-    for i in range(row.shape[0]):
-        total += state[0, i] * row[i]
+    if columns.shape[0] == 0:
+        for i in range(values.shape[0]):
+            total += weights[i] * values[i]
+    else:
+        for k in range(values.shape[0]):
+            total += weights[columns[k]] * values[k]
     return total
 
 
 @kernel
-def _predict_all(states: Array, rows: Array) -> Array:
-    out = np.empty(max(states.shape[0], rows.shape[0]))
-    for a in range(out.shape[0]):
-        out[a] = _predict(states[min(a, states.shape[0] - 1)], rows[min(a, rows.shape[0] - 1)])
-    return out
+def _predict_all(states: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
+    for i in range(starts.shape[0] - 1):
+        for a in range(starts[i + 1] - starts[i]):
+            k = starts[i] + a
+            weights, row = states[0 if shared else a, 0], rows[k if shared else i]
+            total = 0.0
+            for j in range(row.shape[0]):
+                total += weights[j] * row[j]
+            out[k] = total
+
+
+@kernel
+def _predict_sparse(
+    states: Array, values: Array, columns: Places, ends: Places, shared: bool, starts: Places, out: Array
+) -> None:
+    for i in range(starts.shape[0] - 1):
+        for a in range(starts[i + 1] - starts[i]):
+            k = starts[i] + a
+            block, row = (0, k) if shared else (a, i)
+            total = 0.0
+            for j in range(ends[row], ends[row + 1]):
+                total += states[block, 0, columns[j]] * values[j]
+            out[k] = total
 
 
 @kernel
 def _learn(
-    states: Array, totals: Array, span: Array, rows: Array, action: int, target: float, importance: float, rate: float
+    state: Array,
+    totals: Array,
+    span: Array,
+    columns: Places,
+    values: Array,
+    target: float,
+    importance: float,
+    rate: float,
 ) -> None:
-    state, row = states[min(action, states.shape[0] - 1)], rows[min(action, rows.shape[0] - 1)]
     span[0], span[1] = min(span[0], target), max(span[1], target)
-    error = target - min(max(_predict(state, row), span[0]), span[1])
-    if importance <= 0.0 or error == 0.0:
-        return
     weights, squares, largest = state[0], state[1], state[2]
+    error = target - min(max(_predict(weights, columns, values), span[0]), span[1])
     gradient = 4.0 * error * error * importance
+    if not gradient > 0.0:  # nothing to learn, or too little for a number
+        return
+    every = columns.shape[0] == 0
     length = 0.0
     moved = 0.0
-    for i in range(row.shape[0]):
-        x = abs(row[i])
-        if x > 0.0:
+    for k in range(values.shape[0]):
+        x = abs(values[k])
+        i = k if every else columns[k]
+        if x > 0.0 and squares[i] + gradient * x * x > 0.0:
             squares[i] += gradient * x * x
             if x > largest[i]:
                 weights[i] *= largest[i] / x
                 largest[i] = x
             length += (x / largest[i]) ** 2
             moved += x * x / (largest[i] * math.sqrt(squares[i]))
-    totals[0] += importance
-    totals[1] += importance * length
-    if moved > 0.0:
+    if moved > 0.0 and length > 0.0:
+        totals[0] += importance
+        totals[1] += importance * length
         multiplier = math.sqrt(totals[0] / totals[1])
         q = multiplier * moved
         step = multiplier * error * -math.expm1(-2.0 * rate * importance * q) / q
-        for i in range(row.shape[0]):
-            if row[i] != 0.0:
-                weights[i] += step * row[i] / (largest[i] * math.sqrt(squares[i]))
+        for k in range(values.shape[0]):
+            i = k if every else columns[k]
+            if values[k] != 0.0 and squares[i] > 0.0:
+                weights[i] += step * values[k] / (largest[i] * math.sqrt(squares[i]))
 
 
 @kernel
-def _learn_all(states: Array, totals: Array, span: Array, rows: Array, targets: Array, rate: float) -> None:
-    for action in range(targets.shape[0]):
-        _learn(states, totals, span, rows, action, targets[action], 1.0, rate)
-
-
-@kernel
-def _reach(state: Array, totals: Array, row: Array, gap: float, delta: float, rate: float) -> float:
+def _reach(state: Array, totals: Array, columns: Places, values: Array, gap: float, delta: float, rate: float) -> float:
     """How far importance on a target `gap` away moves the prediction before it costs more than `delta`."""
     length = 0.0
     moved = 0.0
-    for i in range(row.shape[0]):
-        x = abs(row[i])
+    for k in range(values.shape[0]):
+        x = abs(values[k])
         if x > 0.0:
+            i = columns[k] if columns.shape[0] else k
             largest = max(state[2, i], x)
             length += (x / largest) ** 2
-            moved += x * x / (largest * math.sqrt(state[1, i] + 4.0 * gap * gap * x * x))
-    if moved <= 0.0:
+            spread = state[1, i] + 4.0 * gap * gap * x * x
+            moved += x * x / (largest * math.sqrt(spread)) if spread > 0.0 else 0.0
+    if not (moved > 0.0 and length > 0.0):
         return 0.0
     sensitivity = rate * math.sqrt((totals[0] + 1.0) / (totals[1] + length)) * moved
+    if not sensitivity > 1e-150:
+        return 0.0
     low, high = 0.0, gap / sensitivity
     if high * gap * gap <= delta:
         return gap
@@ -155,14 +262,27 @@ def _reach(state: Array, totals: Array, row: Array, gap: float, delta: float, ra
 
 
 @kernel
-def _ranges(states: Array, totals: Array, rows: Array, delta: float, rate: float) -> tuple[Array, Array]:
-    n = max(states.shape[0], rows.shape[0])
-    least, most = np.empty(n), np.empty(n)
-    for a in range(n):
-        state, row = states[min(a, states.shape[0] - 1)], rows[min(a, rows.shape[0] - 1)]
-        predicted = _predict(state, row)
-        down = _reach(state, totals, row, max(predicted, 0.0) + 1.0, delta, rate)
-        up = _reach(state, totals, row, 2.0 - min(predicted, 1.0), delta, rate)
-        least[a] = min(max(predicted - down, 0.0), 1.0)
-        most[a] = max(min(predicted + up, 1.0), 0.0)
-    return least, most
+def _ranges(
+    states: Array,
+    totals: Array,
+    columns: Places,
+    values: Array,
+    ends: Places,
+    shared: bool,
+    starts: Places,
+    delta: float,
+    rate: float,
+    least: Array,
+    most: Array,
+) -> None:
+    for i in range(starts.shape[0] - 1):
+        for a in range(starts[i + 1] - starts[i]):
+            k = starts[i] + a
+            row = k if shared else i
+            state, filled = states[0 if shared else a], values[ends[row] : ends[row + 1]]
+            where = columns[ends[row] : ends[row + 1]] if columns.shape[0] else columns
+            predicted = _predict(state[0], where, filled)
+            down = _reach(state, totals, where, filled, max(predicted, 0.0) + 1.0, delta, rate)
+            up = _reach(state, totals, where, filled, 2.0 - min(predicted, 1.0), delta, rate)
+            least[k] = min(max(predicted - down, 0.0), 1.0)
+            most[k] = max(min(predicted + up, 1.0), 0.0)

@@ -8,11 +8,17 @@ A round updates C and θ in O(d²) by Carlson's triangular square-root update, t
 symmetric and positive definite by construction, whatever the rounding: A⁻¹ is never stored, only its factor. The
 variance of a prediction is zᵀA⁻¹z = ‖Cz‖², half the work of a product with A⁻¹.
 
+The update goes twice over C: f = Cz first, then, row by row with α_i = 1 + f_0² + … + f_i²,
+
+    C_i <- √(α_{i-1}/α_i) C_i - f_i/√(α_{i-1}α_i) g,   g <- g + f_i C_i
+
+so that neither pass waits for a square root. At the end g/α is the gain (A + zzᵀ)⁻¹z.
+
 Carlson (1973), "Fast triangular formulation of the square root filter", AIAA Journal 11(9).
 
 >>> import numpy as np
 >>> ridge = Ridge(n_blocks=1, n_features=2, regularisation=1.0)
->>> ridge.learn(np.array([[1.0, 0.0]]), 0, 0.5)
+>>> ridge.learn(np.array([1.0, 0.0]), 0, 0.5)
 >>> ridge.theta
 array([[0.25, 0.  ]])
 >>> ridge.covariance(0)
@@ -21,42 +27,77 @@ array([[0.5, 0. ],
 """
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from marginbandits.compiled import kernel
+from marginbandits.contexts import Batch, dense
+from marginbandits.state import Field, Journal, Record, zeros
 from marginbandits.types import Array
 
 __all__ = ["Ridge", "carlson", "dot", "square_norm"]
 
+Places = npt.NDArray[np.int64]
 
-class Ridge:
+
+class Ridge(Record):
     """`n_blocks` independent ridge regressions on rows of `n_features`; memory 8·n_blocks·n_features² bytes."""
 
     def __init__(self, n_blocks: int, n_features: int, regularisation: float) -> None:
-        self.theta = np.zeros((n_blocks, n_features))
-        self.factor = np.zeros((n_blocks, n_features, n_features))
+        self.theta = zeros((n_blocks, n_features))
+        self.factor = zeros((n_blocks, n_features, n_features))
+        self.regularisation = regularisation
         self.factor[:, range(n_features), range(n_features)] = 1.0 / math.sqrt(regularisation)
+        # The last observation: C and θ of its block as they were, the gain; then variance, stamp and block.
+        self._last = zeros((n_features * (n_features + 2) + 3,))
+        self.attach(Journal())
 
-    def learn(self, rows: Array, action: int, target: float) -> None:
-        """Add one observation: to the action's own block on the one row, or to the one block on the action's row."""
-        _update(self.theta, self.factor, rows, action, target)
+    def learn(self, row: Array, block: int, target: float) -> None:
+        """Add one observation to a block."""
+        _update(self.theta, self.factor, row, block, target, self._last, self.journal.note(self))
 
-    def predict(self, rows: Array) -> Array:
-        """<θ, z> for each action."""
-        return _predict(self.theta, rows)
+    def last(self) -> tuple[Array, float]:
+        """Of the last observation: the gain (A + zzᵀ)⁻¹z, and zᵀA⁻¹z for the A before it."""
+        d = self.theta.shape[1]
+        return self._last[d * (d + 1) : d * (d + 2)], float(self._last[-3])
 
-    def variance(self, rows: Array) -> Array:
-        """zᵀA⁻¹z for each action."""
-        return _variance(self.factor, rows)
+    def undo(self, stamp: int) -> None:
+        """Put back the block of the last observation."""
+        if self._last[-2] == stamp:
+            d, block = self.theta.shape[1], int(self._last[-1])
+            self.factor[block] = self._last[: d * d].reshape(d, d)
+            self.theta[block] = self._last[d * d : d * (d + 1)]
+
+    def predict(self, batch: Batch) -> Array:
+        """<θ, z> for each action of each context."""
+        out = np.empty(len(batch.mask))
+        _predict(self.theta, dense(batch.rows), batch.shared, batch.starts, out)
+        return out
+
+    def variance(self, batch: Batch) -> Array:
+        """zᵀA⁻¹z for each action of each context."""
+        out = np.empty(len(batch.mask))
+        _variance(self.factor, dense(batch.rows), batch.shared, batch.starts, out)
+        return out
 
     def covariance(self, block: int) -> Array:
         """A⁻¹ of one block."""
         return np.asarray(self.factor[block].T @ self.factor[block])
 
-    def arrays(self) -> dict[str, Array]:
+    def fields(self) -> Mapping[str, Field]:
         """The live state."""
-        return {"theta": self.theta, "factor": self.factor}
+        begun = np.eye(self.factor.shape[1]) / math.sqrt(self.regularisation)
+        return {"theta": Field(self.theta), "factor": Field(self.factor, initial=begun, triangular=True)}
+
+    def check(self) -> None:
+        """A⁻¹ only shrinks, so no factor's diagonal is above the first, nor below 0."""
+        diagonal = self.factor.diagonal(axis1=1, axis2=2)
+        if not ((diagonal >= 0.0) & (diagonal <= (1.0 + 1e-9) / math.sqrt(self.regularisation))).all():
+            raise ValueError("factor must have a diagonal between 0 and 1/√regularisation")
+        if np.triu(self.factor, 1).any():
+            raise ValueError("factor must be lower triangular")
 
 
 @kernel
@@ -90,52 +131,75 @@ def square_norm(block: Array, row: Array) -> float:
     return total
 
 
-# With K blocks there is one row, with one block there are K rows: `min(a, n - 1)` picks an action's own of either.
+@kernel
+def _predict(theta: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
+    for i in range(starts.shape[0] - 1):
+        for a in range(starts[i + 1] - starts[i]):
+            k = starts[i] + a
+            out[k] = dot(theta[0], rows[k]) if shared else dot(theta[a], rows[i])
 
 
 @kernel
-def _predict(theta: Array, rows: Array) -> Array:
-    out = np.empty(max(theta.shape[0], rows.shape[0]))
-    for a in range(out.shape[0]):
-        out[a] = dot(theta[min(a, theta.shape[0] - 1)], rows[min(a, rows.shape[0] - 1)])
-    return out
+def _variance(factor: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
+    for i in range(starts.shape[0] - 1):
+        for a in range(starts[i + 1] - starts[i]):
+            k = starts[i] + a
+            out[k] = square_norm(factor[0], rows[k]) if shared else square_norm(factor[a], rows[i])
 
 
 @kernel
-def _variance(factor: Array, rows: Array) -> Array:
-    out = np.empty(max(factor.shape[0], rows.shape[0]))
-    for a in range(out.shape[0]):
-        out[a] = square_norm(factor[min(a, factor.shape[0] - 1)], rows[min(a, rows.shape[0] - 1)])
-    return out
-
-
-@kernel
-def _update(thetas: Array, factors: Array, rows: Array, action: int, target: float) -> None:
-    theta, row = thetas[min(action, thetas.shape[0] - 1)], rows[min(action, rows.shape[0] - 1)]
-    gain = np.zeros(row.shape[0])
-    carlson(factors[min(action, factors.shape[0] - 1)], row, gain)
-    residual = target - dot(theta, row)
-    for i in range(row.shape[0]):
-        theta[i] += gain[i] * residual
+def _update(theta: Array, factor: Array, row: Array, block: int, target: float, last: Array, stamp: int) -> None:
+    d = row.shape[0]
+    model, weights, gain = factor[block], theta[block], last[d * (d + 1) : d * (d + 2)]
+    for i in range(d):
+        for j in range(i + 1):  # the rest is 0, then as now
+            last[i * d + j] = model[i, j]
+        last[d * d + i], gain[i] = weights[i], 0.0
+    last[-2], last[-1] = stamp, block
+    last[-3] = carlson(model, row, gain)
+    residual = target - dot(weights, row)
+    for i in range(d):
+        weights[i] += gain[i] * residual
 
 
 @kernel
 def carlson(factor: Array, row: Array, gain: Array) -> float:
     """C of A + zzᵀ from C of A; `gain`, given as zeros, becomes (A + zzᵀ)⁻¹z. Returns zᵀA⁻¹z, for the A before."""
     d = row.shape[0]
+    scratch = np.empty((3, d))
+    f, keep, mix = scratch[0], scratch[1], scratch[2]
     alpha = 1.0
     for i in range(d):
-        f = 0.0
+        total = 0.0
         for j in range(i + 1):
-            f += factor[i, j] * row[j]
+            total += factor[i, j] * row[j]
+        f[i] = total
+    for i in range(d):
         before = math.sqrt(alpha)
-        alpha += f * f
+        alpha += f[i] * f[i]
         after = math.sqrt(alpha)
-        keep, mix = before / after, f / (before * after)
+        keep[i], mix[i] = before / after, f[i] / (before * after)
+    full = d - d % 4
+    for i in range(0, full, 4):  # four rows at once; what they have beyond the diagonal is 0, and so is the gain there
+        r0, r1, r2, r3 = factor[i], factor[i + 1], factor[i + 2], factor[i + 3]
+        f0, f1, f2, f3 = f[i], f[i + 1], f[i + 2], f[i + 3]
+        k0, k1, k2, k3 = keep[i], keep[i + 1], keep[i + 2], keep[i + 3]
+        m0, m1, m2, m3 = mix[i], mix[i + 1], mix[i + 2], mix[i + 3]
+        for j in range(i + 4):
+            g, c0, c1, c2, c3 = gain[j], r0[j], r1[j], r2[j], r3[j]
+            r0[j] = k0 * c0 - m0 * g
+            g += f0 * c0
+            r1[j] = k1 * c1 - m1 * g
+            g += f1 * c1
+            r2[j] = k2 * c2 - m2 * g
+            g += f2 * c2
+            r3[j] = k3 * c3 - m3 * g
+            gain[j] = g + f3 * c3
+    for i in range(full, d):
         for j in range(i + 1):
             c = factor[i, j]
-            factor[i, j] = keep * c - mix * gain[j]
-            gain[j] += f * c
+            factor[i, j] = keep[i] * c - mix[i] * gain[j]
+            gain[j] += f[i] * c
     for i in range(d):
         gain[i] /= alpha
     return alpha - 1.0

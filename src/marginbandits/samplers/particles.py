@@ -25,20 +25,16 @@ array([[ 0.75,  0.  , -0.25]])
 """
 
 import math
-from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from marginbandits.compiled import kernel
 from marginbandits.types import Array
 
 __all__ = ["absorb", "hinge_slopes", "langevin_step"]
 
-F = TypeVar("F", np.float32, np.float64)
 
-
-def hinge_slopes(scores: npt.NDArray[F], losses: npt.NDArray[F], margins: npt.NDArray[F]) -> npt.NDArray[F]:
+def hinge_slopes(scores: Array, losses: Array, margins: Array) -> Array:
     """Slope of V's terms in their scores, particles x rounds; `margins` is a column with one for each particle."""
     return np.asarray((scores > margins) * (1 - losses) - (scores < -margins) * losses)
 

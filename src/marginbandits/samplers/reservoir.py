@@ -11,47 +11,64 @@ Vitter (1985), "Random sampling with a reservoir".
 >>> for value in (1.0, 2.0, 3.0):
 ...     slot = kept.slot(0, rng)
 ...     if slot >= 0:
-...         kept.rows[0, slot] = value
+...         kept.put(0, slot, np.array([value]), 0.0)
 >>> int(kept.seen[0]), kept.held(0), kept.stretch(0, 5)
 (3, 2, slice(0, 2, None))
 """
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
+
+from marginbandits.state import Field, Journal, Record, zeros
+from marginbandits.types import Array
 
 __all__ = ["Reservoir"]
 
 
-class Reservoir:
+class Reservoir(Record):
     """`n_blocks` samples of `size` rounds each, in 8·n_blocks·size·n_features bytes."""
 
     def __init__(self, n_blocks: int, size: int, n_features: int) -> None:
-        self.rows = np.zeros((n_blocks, size, n_features))
-        self.losses = np.zeros((n_blocks, size))
+        self.rows = zeros((n_blocks, size, n_features))
+        self.losses = zeros((n_blocks, size))
         self.seen = np.zeros(n_blocks, np.int64)
         self.next = np.zeros(n_blocks, np.int64)  # where the next stretch begins
+        self.attach(Journal())
 
     def held(self, block: int) -> int:
         """Rounds kept."""
-        return min(int(self.seen[block]), self.losses.shape[1])
+        return min(int(self.seen[block]), int(self.losses.shape[1]))
 
     def slot(self, block: int, rng: np.random.Generator) -> int:
         """Count one more round, and say where to keep it: -1 is nowhere; what else is there gives way."""
         seen, size = int(self.seen[block]), self.losses.shape[1]
+        self.journal.keep(self.seen, block)
         self.seen[block] += 1
         at = seen if seen < size else int(rng.integers(seen + 1))
         return at if at < size else -1
+
+    def put(self, block: int, slot: int, row: Array, loss: float) -> None:
+        """Keep a round there."""
+        self.journal.keep(self.rows, (block, slot))
+        self.journal.keep(self.losses, (block, slot))
+        self.rows[block, slot], self.losses[block, slot] = row, loss
 
     def stretch(self, block: int, n: int) -> slice:
         """The next `n` rounds kept, or as many as are left before it begins again."""
         held = self.held(block)
         start = int(self.next[block])
         start = start if start < held else 0
+        self.journal.keep(self.next, block)
         self.next[block] = start + n
         return slice(start, min(start + n, held))
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def fields(self) -> Mapping[str, Field]:
         """The live state."""
-        return {"rows": self.rows, "losses": self.losses, "seen": self.seen, "next": self.next}
+        count = 2**62
+        return {
+            "rows": Field(self.rows),
+            "losses": Field(self.losses, 0.0, 1.0),
+            "seen": Field(self.seen, 0, count),
+            "next": Field(self.next, 0, count),
+        }

@@ -13,26 +13,28 @@ Schmidt, Le Roux & Bach (2017), "Minimizing finite sums with the stochastic aver
 "Variance reduction in stochastic gradient Langevin dynamics".
 """
 
-from typing import Any, Generic
+from collections.abc import Mapping
 
-import numpy as np
-import numpy.typing as npt
-
-from marginbandits.samplers.particles import F, hinge_slopes
+from marginbandits.samplers.particles import hinge_slopes
+from marginbandits.state import Field, Journal, Record, zeros
+from marginbandits.types import Array
 
 __all__ = ["StoredPull"]
 
 
-class StoredPull(Generic[F]):
-    """Slopes of `size` rounds and their sum, for `n_particles` in each of `n_blocks`; in `kind`'s precision."""
+class StoredPull(Record):
+    """Slopes of `size` rounds and their sum, for `n_particles` in each of `n_blocks`."""
 
-    def __init__(self, n_blocks: int, n_particles: int, size: int, n_features: int, kind: type[F]) -> None:
-        self.slopes: npt.NDArray[F] = np.zeros((n_blocks, n_particles, size), kind)
-        self.total: npt.NDArray[F] = np.zeros((n_blocks, n_particles, n_features), kind)
+    def __init__(self, n_blocks: int, n_particles: int, size: int, n_features: int) -> None:
+        self.slopes = zeros((n_blocks, n_particles, size))
+        self.total = zeros((n_blocks, n_particles, n_features))
+        self.attach(Journal())
 
-    def forget(self, block: int, slot: int, row: npt.NDArray[F]) -> None:
+    def forget(self, block: int, slot: int, row: Array) -> None:
         """Take out the round that was kept there; an empty place has slope 0."""
         if self.slopes[block, :, slot].any():
+            self.journal.keep(self.total, block)
+            self.journal.keep(self.slopes, (block, slice(None), slot))
             self.total[block] -= self.slopes[block, :, slot, None] * row
             self.slopes[block, :, slot] = 0.0
 
@@ -41,18 +43,20 @@ class StoredPull(Generic[F]):
         block: int,
         which: slice,
         at: slice,
-        particles: npt.NDArray[F],
-        rows: npt.NDArray[F],
-        losses: npt.NDArray[F],
-        margins: npt.NDArray[F],
+        particles: Array,
+        rows: Array,
+        losses: Array,
+        margins: Array,
     ) -> None:
         """Look at the rounds `at` again for the particles `which`: two matrix products over all of them."""
         now = hinge_slopes(particles @ rows.T, losses, margins[:, None])
         change = now - self.slopes[block, which, at]
         if change.any():
+            self.journal.keep(self.total, (block, which))
+            self.journal.keep(self.slopes, (block, which, at))
             self.total[block, which] += change @ rows
             self.slopes[block, which, at] = now
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def fields(self) -> Mapping[str, Field]:
         """The live state."""
-        return {"slopes": self.slopes, "total": self.total}
+        return {"slopes": Field(self.slopes, -1.0, 1.0), "total": Field(self.total)}

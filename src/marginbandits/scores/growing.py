@@ -8,26 +8,27 @@ The nearest centre is found by looking at all.
 [0, 0, 1, 1]
 """
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from marginbandits.scores.lipschitz import Space
+from marginbandits.state import Field, Journal, Record, zeros
 from marginbandits.types import Array
 
 __all__ = ["GrowingNet"]
 
 
-class GrowingNet:
+class GrowingNet(Record):
     """At most `most` centres of `width` coordinates, `start` first; when all are used up, the nearest has to do."""
 
     def __init__(self, space: Space, width: int, most: int, start: Array | None = None) -> None:
         self._space = space
         given = np.empty((0, width)) if start is None else start
-        self.centres: Array = np.zeros((max(most, len(given)), width))
+        self.centres: Array = zeros((max(most, len(given)), width))
         self.centres[: len(given)] = given
         self._size = np.array([len(given)], np.int64)
+        self.attach(Journal())
 
     def held(self) -> Array:
         """The centres so far."""
@@ -46,11 +47,13 @@ class GrowingNet:
         at, distance = self.nearest(point)
         n = int(self._size[0])
         if distance > radius * (1.0 + 1e-9) and n < len(self.centres):  # a grid's own border is within the radius
+            self.journal.keep(self.centres, n)
+            self.journal.keep(self._size)
             self.centres[n] = point
             self._size[0] += 1
             return n
         return at
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def fields(self) -> Mapping[str, Field]:
         """The live state."""
-        return {"centres": self.centres, "size": self._size}
+        return {"centres": Field(self.centres), "size": Field(self._size, 0, len(self.centres))}

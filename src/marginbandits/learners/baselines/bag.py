@@ -17,10 +17,11 @@ from typing import Annotated
 
 import numpy as np
 
-from marginbandits import policies
+from marginbandits import laws
+from marginbandits.contexts import Batch
 from marginbandits.features import Features
 from marginbandits.learners.regression import OracleLearner
-from marginbandits.types import Array, Mask
+from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Instance, Integer, Real, Seed, validated
 
 __all__ = ["Bag"]
@@ -43,14 +44,15 @@ class Bag(OracleLearner):
         super().__init__(n_actions, learning_rate=learning_rate, weighted=weighted, features=features, seed=seed)
         self.n_policies = n_policies
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        losses = np.array([self._oracle.predict(rows, policy) for policy in range(self.n_policies)])
-        return np.asarray(policies.greedy(-losses, available).mean(0))
+    def _laws(self, batch: Batch) -> Array:
+        losses = (self._oracle.predict(batch, policy) for policy in range(self.n_policies))
+        return np.asarray(sum(laws.greedy(-one, batch) for one in losses) / self.n_policies)
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        self._rounds += 1.0
-        counts = self._rng.poisson(1.0, self.n_policies)
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        self._count()
+        counts = self._chance().poisson(1.0, self.n_policies)
         counts[0] = 1
-        weight = self._importance(probability)
-        for policy, count in enumerate(counts):
-            self._oracle.learn(rows, action, loss, weight * count, policy)
+        weight = self._importance(len(one.mask), probability)
+        for policy, count in enumerate(counts.tolist()):
+            if count:
+                self._oracle.learn(one, action, loss, weight * count, policy)

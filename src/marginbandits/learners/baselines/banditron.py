@@ -14,15 +14,14 @@ Kakade, Shalev-Shwartz & Tewari (2008), "Efficient bandit algorithms for online 
 True
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
-import numpy.typing as npt
-
-from marginbandits import policies
+from marginbandits import laws
+from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
-from marginbandits.learners.base import Learner
-from marginbandits.types import Array, Mask
+from marginbandits.learners.base import Learner, Parts
+from marginbandits.state import Field, zeros
+from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Real, Seed, validated
 
 __all__ = ["Banditron"]
@@ -43,23 +42,18 @@ class Banditron(Learner):
         super().__init__(n_actions, features=features, seed=seed)
         self.gamma = gamma
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        self._weights = np.zeros((n_blocks, n_features))
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
+        self._weights = zeros((1 if shape.shared else self.n_actions, n_features))
+        return {"weights": Field(self._weights)}
 
-    def _scores(self, rows: Array) -> Array:
-        return np.asarray((self._weights * rows).sum(1))
+    def _guess(self, one: Batch) -> Array:
+        return laws.greedy((self._weights * dense(one.rows)).sum(1), one)
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        guess = policies.greedy(self._scores(rows), available)
-        return policies.explore(guess, self.gamma / available.sum(), available)
+    def _law(self, one: Batch) -> Array:
+        return laws.explored(self._guess(one), one, self.gamma)
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        steps = -policies.greedy(self._scores(rows))
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        steps = -self._guess(one)
         steps[action] += (1.0 - loss) / probability
-        if len(self._weights) > 1:
-            self._weights += steps[:, None] * rows
-        else:
-            self._weights += steps @ rows
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {"weights": self._weights}
+        rows = dense(one.rows)
+        self._weights += steps @ rows if one.shared else steps[:, None] * rows

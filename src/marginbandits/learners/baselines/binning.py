@@ -22,17 +22,19 @@ Rigollet & Zeevi (2010), "Nonparametric bandits with covariates".
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from marginbandits import policies
+from marginbandits import laws
+from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import MaybeFeatures
+from marginbandits.learners.base import Parts
 from marginbandits.learners.metric import MetricContexts, default_features
 from marginbandits.scores.growing import GrowingNet
 from marginbandits.scores.lipschitz import MetricSpace, Space
-from marginbandits.types import Array, Mask
+from marginbandits.state import Field, zeros
+from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Instance, Integer, OneOf, Real, Seed, validated
 
 __all__ = ["Binning"]
@@ -44,6 +46,7 @@ class Binning(MetricContexts):
     A space that is given sees contexts as they are; without one they are standardised, and the metric is Euclidean.
     """
 
+    journals = True
     exempt: ClassVar[Mapping[str, str]] = {
         "better_than_uniform": "cells that know nothing of each other need more rounds than the check has"
     }
@@ -64,24 +67,23 @@ class Binning(MetricContexts):
         self.space, self.radius, self.alpha, self.most = space, radius, alpha, most
         self._space = MetricSpace() if space is None else space
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        width = self._point_width(n_blocks, n_features)
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
+        width = self._point_width(shape, n_features)
         self._net = GrowingNet(self._space, width, self.most, self._space.cover(np.empty((0, width)), self.radius))
-        self._counts = np.zeros((len(self._net.centres), self.n_actions))
-        self._losses = np.zeros((len(self._net.centres), self.n_actions))
+        self._counts, self._losses = zeros((2, len(self._net.centres), self.n_actions))
+        return {"net": self._net, "counts": Field(self._counts, 0.0), "losses": Field(self._losses, 0.0)}
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        cell, _ = self._net.nearest(rows.ravel())
+    def _law(self, one: Batch) -> Array:
+        cell, _ = self._net.nearest(dense(one.rows).ravel())
         if cell < 0:
-            return policies.uniform(self.n_actions, available)
+            return laws.uniform(one)
         n = self._counts[cell]
         width = self.alpha * np.sqrt(math.log(max(n.sum(), 1.0)) / np.maximum(n, 1.0))
-        return policies.greedy(np.where(n > 0, width - self._losses[cell] / np.maximum(n, 1.0), np.inf), available)
+        return laws.greedy(np.where(n > 0, width - self._losses[cell] / np.maximum(n, 1.0), np.inf), one)
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        cell = self._net.learn(rows.ravel(), self.radius)
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        cell = self._net.learn(dense(one.rows).ravel(), self.radius)
+        self._journal.keep(self._counts, cell)
+        self._journal.keep(self._losses, cell)
         self._counts[cell, action] += 1.0
         self._losses[cell, action] += loss
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {**self._net.arrays(), "counts": self._counts, "losses": self._losses}

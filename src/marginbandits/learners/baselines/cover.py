@@ -26,12 +26,12 @@ from typing import Annotated
 
 import numpy as np
 
-from marginbandits import policies
+from marginbandits import laws
+from marginbandits.contexts import Batch
 from marginbandits.features import Features
 from marginbandits.learners.regression import OracleLearner
-from marginbandits.oracles.online_regression import OnlineRegression
 from marginbandits.projections import simplex
-from marginbandits.types import Array, Mask
+from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Instance, Integer, Real, Seed, validated
 
 __all__ = ["Cover"]
@@ -60,43 +60,43 @@ class Cover(OracleLearner):
         self.n_policies = n_policies
         self.psi = psi
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        self._oracle = OnlineRegression(self.n_policies + self.weighted, n_blocks, n_features, self.learning_rate)
-        self._rounds = np.zeros(1)
+    def _models(self) -> int:
+        return self.n_policies + self.weighted
 
     def _floor(self, n_actions: int) -> float:
         return min(1.0 / n_actions, 1.0 / math.sqrt(n_actions * max(self._rounds[0], 1.0)))
 
-    def _votes(self, rows: Array, available: Mask) -> Array:
-        losses = np.array([self._oracle.predict(rows, policy) for policy in range(self.n_policies)])
-        return policies.greedy(-losses, available)
+    def _votes(self, one: Batch) -> Array:
+        losses = (self._oracle.predict(one, policy) for policy in range(self.n_policies))
+        return np.array([laws.greedy(-each, one) for each in losses])
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        n = int(available.sum())
-        return raised(self._votes(rows, available).mean(0), n * self._floor(n))
+    def _law(self, one: Batch) -> Array:
+        n = int(one.mask.sum())
+        return raised(self._votes(one).mean(0), n * self._floor(n))
 
-    def _estimate(self, rows: Array, action: int, loss: float, probability: float) -> Array:
+    def _estimate(self, one: Batch, action: int, loss: float, probability: float) -> Array:
         """ĉ: the first policy's predictions or, weighted, those of one more that counts rounds 1/p; corrected at a."""
         spare = self.n_policies if self.weighted else 0
-        costs: Array = np.clip(self._oracle.predict(rows, spare), *self._oracle.span)
+        costs: Array = np.clip(self._oracle.predict(one, spare), *self._oracle.span)
         costs[action] += (loss - costs[action]) / probability
         if self.weighted:
-            self._oracle.learn(rows, action, loss, 1.0 / probability, spare)
+            self._oracle.learn(one, action, loss, 1.0 / probability, spare)
         return costs
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        costs = self._estimate(rows, action, loss, probability)
-        votes = self._votes(rows, self._everything) / self.n_policies
-        self._oracle.learn(rows, action, loss, self._importance(probability))
-        floor, share = self._floor(self.n_actions), votes[0]
-        total = (self.n_actions - 1) * floor + 1.0 / self.n_policies  # Σ m, the first vote being on one action
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        n = int(one.mask.sum())
+        costs = self._estimate(one, action, loss, probability)
+        votes = self._votes(one) / self.n_policies
+        self._oracle.learn(one, action, loss, self._importance(n, probability))
+        floor, share = self._floor(n), votes[0]
+        total = (n - 1) * floor + 1.0 / self.n_policies  # Σ m, the first vote being on one action
         for policy in range(1, self.n_policies):
             targets = costs - self.psi * floor * total / np.maximum(share, floor)
-            self._oracle.learn_all(rows, targets if self.weighted else np.clip(targets, 0.0, 1.0), policy)
+            self._oracle.learn_all(one, targets if self.weighted else np.clip(targets, 0.0, 1.0), policy)
             wider = share + votes[policy]
             total += (np.maximum(wider, floor) - np.maximum(share, floor)).sum()
             share = wider
-        self._rounds += 1.0
+        self._count()
 
 
 def raised(law: Array, mass: float) -> Array:

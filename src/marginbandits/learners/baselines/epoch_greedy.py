@@ -15,19 +15,21 @@ Langford & Zhang (2008), "The epoch-greedy algorithm for multi-armed bandits wit
 """
 
 import math
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
-from marginbandits import policies
+from marginbandits import laws
+from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
-from marginbandits.learners.base import Learner
+from marginbandits.learners.base import Learner, Parts
 from marginbandits.oracles.leader import Followed
 from marginbandits.oracles.ridge import Ridge
 from marginbandits.samplers.reservoir import Reservoir
+from marginbandits.state import Field, Journal, Record, zeros
 from marginbandits.theory import epoch_end
-from marginbandits.types import Array, Mask, Oracle
+from marginbandits.types import Array, Oracle
 from marginbandits.validation import ActionCount, Instance, Integer, OneOf, Real, Seed, validated
 
 __all__ = ["EpochGreedy"]
@@ -38,6 +40,8 @@ class EpochGreedy(Learner):
 
     `regularisation` is for ridge regression, `growth` and `memory` are for an oracle.
     """
+
+    journals = True
 
     @validated
     def __init__(
@@ -57,18 +61,19 @@ class EpochGreedy(Learner):
         self.growth = growth
         self.memory = memory
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
+        n_blocks = 1 if shape.shared else self.n_actions
         self._clock = np.zeros(2)  # epochs begun, rounds left to exploit in this one
         self._explored: Ridge | _Explored = Ridge(n_blocks, n_features, self.regularisation)
         if self.oracle is not None:
             self._explored = _Explored(Followed(self.oracle, n_blocks, n_features), self.memory, self.growth)
+        return {"explored": self._explored, "clock": Field(self._clock, 0.0)}
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        if self._clock[1] > 0:
-            return policies.greedy(self._explored.predict(rows), available)
-        return policies.uniform(self.n_actions, available)
+    def _law(self, one: Batch) -> Array:
+        return laws.greedy(self._explored.predict(one), one) if self._clock[1] > 0 else laws.uniform(one)
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        self._journal.keep(self._clock)
         if self._clock[1] > 0:
             self._clock[1] -= 1
         else:
@@ -77,37 +82,51 @@ class EpochGreedy(Learner):
         if probability == 1.0:
             return
         if isinstance(self._explored, Ridge):
-            self._explored.learn(rows, action, 1.0 - loss)
+            self._explored.learn(dense(one.rows)[one.row(action)], one.block(action), 1.0 - loss)
         else:
-            self._explored.learn(rows, action, loss, probability, self._rng)
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {**self._explored.arrays(), "clock": self._clock}
+            self._explored.learn(one, action, loss, probability, self._chance())
 
 
-class _Explored:
+class _Explored(Record):
     """A sample of the explored rounds, and the leader of those there were when they had last grown enough."""
 
     def __init__(self, followed: Followed, memory: int, growth: float) -> None:
         self.followed, self.growth = followed, growth
         self.kept = Reservoir(1, memory, followed.shape[1])
-        self.blocks, self.weights = np.zeros(memory, np.int64), np.zeros(memory)
+        self.blocks, self.weights = zeros((memory,), np.int64), zeros((memory,))
         self.refit_at = np.ones(1, np.int64)
 
-    def learn(self, rows: Array, action: int, loss: float, probability: float, rng: np.random.Generator) -> None:
+    def attach(self, journal: Journal) -> None:
+        super().attach(journal)
+        self.kept.attach(journal)
+        self.followed.attach(journal)
+
+    def learn(self, one: Batch, action: int, loss: float, probability: float, rng: np.random.Generator) -> None:
         slot = self.kept.slot(0, rng)
         if slot >= 0:
-            self.kept.rows[0, slot], self.blocks[slot] = self.followed.round(rows, action)
-            self.kept.losses[0, slot], self.weights[slot] = loss, 1.0 / max(probability, 1e-100)
+            row, block = self.followed.round(dense(one.rows), one.shared, action)
+            self.kept.put(0, slot, row, loss)
+            self.journal.keep(self.blocks, slot)
+            self.journal.keep(self.weights, slot)
+            self.blocks[slot], self.weights[slot] = block, 1.0 / probability
         seen, n = int(self.kept.seen[0]), self.kept.held(0)
         if seen >= self.refit_at[0]:
+            self.journal.keep(self.refit_at)
             self.refit_at[0] = epoch_end(seen, self.growth)
             self.followed.refit(self.kept.rows[0, :n], self.blocks[:n], self.kept.losses[0, :n], self.weights[:n])
 
-    def predict(self, rows: Array) -> Array:
-        return self.followed.scores(rows)
+    def predict(self, one: Batch) -> Array:
+        return self.followed.scores(dense(one.rows), one.shared)
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        kept = {f"kept.{name}": array for name, array in self.kept.arrays().items()}
-        own = {"blocks": self.blocks, "weights": self.weights, "refit_at": self.refit_at}
-        return {**kept, **own, **self.followed.arrays()}
+    def refuse_saving(self) -> None:
+        self.followed.refuse_saving()
+
+    def fields(self) -> Mapping[str, Field]:
+        kept = {f"kept.{name}": field for name, field in self.kept.fields().items()}
+        return {
+            **kept,
+            "blocks": Field(self.blocks, 0, self.followed.shape[0] - 1),
+            "weights": Field(self.weights, 0.0),
+            "refit_at": Field(self.refit_at, 1, 2**62),
+            **self.followed.fields(),
+        }

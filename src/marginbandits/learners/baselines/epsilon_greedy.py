@@ -12,10 +12,11 @@ array([0.05, 0.95])
 
 from typing import Annotated
 
-from marginbandits import policies
+from marginbandits import laws
+from marginbandits.contexts import Batch
 from marginbandits.features import Features
 from marginbandits.learners.regression import RidgeLearner
-from marginbandits.types import Array, Mask
+from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Real, Seed, validated
 
 __all__ = ["EpsilonGreedy"]
@@ -37,6 +38,5 @@ class EpsilonGreedy(RidgeLearner):
         super().__init__(n_actions, regularisation=regularisation, features=features, seed=seed)
         self.epsilon = epsilon
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        greedy = policies.greedy(self._ridge.predict(rows), available)
-        return policies.explore(greedy, self.epsilon / available.sum(), available)
+    def _laws(self, batch: Batch) -> Array:
+        return laws.explored(laws.greedy(self._ridge.predict(batch), batch), batch, self.epsilon)

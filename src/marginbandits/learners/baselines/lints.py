@@ -22,15 +22,17 @@ Agrawal & Goyal (2013), "Thompson sampling for contextual bandits with linear pa
 True
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from marginbandits import policies
+from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
+from marginbandits.learners.base import Parts
 from marginbandits.learners.regression import RidgeLearner
-from marginbandits.types import Array, Mask
+from marginbandits.state import Field, zeros
+from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
 
 __all__ = ["LinTS"]
@@ -54,16 +56,15 @@ class LinTS(RidgeLearner):
         self.scale = scale
         self.n_particles = n_particles
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        super()._begin(n_blocks, n_features)
-        self._directions = self._rng.standard_normal((self.n_particles if n_blocks == 1 else 0, n_features))
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
+        parts = super()._begin(shape, n_features)
+        self._directions = zeros((self.n_particles if shape.shared else 0, n_features))
+        self._directions[...] = self._rng.standard_normal(self._directions.shape)
+        return {**parts, "directions": Field(self._directions, -100.0, 100.0)}
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        mean = self._ridge.predict(rows)
-        if len(rows) == 1:
-            return policies.largest_of_normals(mean, self.scale * np.sqrt(self._ridge.variance(rows)), available)
-        draws = mean + self.scale * self._directions @ (rows @ self._ridge.factor[0].T).T
-        return np.asarray(policies.greedy(draws, available).mean(0))
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {**super()._arrays(), "directions": self._directions}
+    def _law(self, one: Batch) -> Array:
+        mean = self._ridge.predict(one)
+        if not one.shared:
+            return policies.largest_of_normals(mean, self.scale * np.sqrt(self._ridge.variance(one)), one.mask)
+        draws = mean + self.scale * self._directions @ (dense(one.rows) @ self._ridge.factor[0].T).T
+        return np.asarray(policies.greedy(draws, one.mask).mean(0))

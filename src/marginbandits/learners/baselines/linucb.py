@@ -18,12 +18,14 @@ Li, Chu, Langford & Schapire (2010), "A contextual-bandit approach to personaliz
 from typing import Annotated
 
 import numpy as np
+import numpy.typing as npt
 
 from marginbandits.compiled import kernel
+from marginbandits.contexts import Batch, dense
 from marginbandits.features import Features
+from marginbandits.laws import greedy_each
 from marginbandits.learners.regression import RidgeLearner
 from marginbandits.oracles.ridge import dot, square_norm
-from marginbandits.policies import greedy_rows
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Real, Seed, validated
 
@@ -46,16 +48,28 @@ class LinUCB(RidgeLearner):
         super().__init__(n_actions, regularisation=regularisation, features=features, seed=seed)
         self.alpha = alpha
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        law = np.empty(self.n_actions)
-        if not _law(self._ridge.theta, self._ridge.factor, rows, self.alpha, available, law):
+    def _laws(self, batch: Batch) -> Array:
+        laws = np.empty(len(batch.mask))
+        ridge, rows = self._ridge, dense(batch.rows)
+        if not _play(ridge.theta, ridge.factor, rows, batch.shared, batch.starts, self.alpha, batch.mask, laws):
             raise FloatingPointError("the model's numbers are no longer finite")
-        return law
+        return laws
 
 
 @kernel
-def _law(theta: Array, factor: Array, rows: Array, alpha: float, available: Mask, law: Array) -> bool:
-    for a in range(law.shape[0]):
-        block, row = min(a, theta.shape[0] - 1), rows[min(a, rows.shape[0] - 1)]
-        law[a] = dot(theta[block], row) + alpha * np.sqrt(square_norm(factor[block], row))
-    return greedy_rows(law.reshape(1, -1), available.reshape(1, -1), law.reshape(1, -1))
+def _play(
+    theta: Array,
+    factor: Array,
+    rows: Array,
+    shared: bool,
+    starts: npt.NDArray[np.int64],
+    alpha: float,
+    mask: Mask,
+    laws: Array,
+) -> bool:
+    for i in range(starts.shape[0] - 1):
+        for a in range(starts[i + 1] - starts[i]):
+            k = starts[i] + a
+            block, row = 0 if shared else a, rows[k if shared else i]
+            laws[k] = dot(theta[block], row) + alpha * np.sqrt(square_norm(factor[block], row))
+    return greedy_each(laws, starts, mask, laws)

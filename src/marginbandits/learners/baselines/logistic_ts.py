@@ -17,16 +17,17 @@ True
 """
 
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from marginbandits import policies
 from marginbandits.compiled import kernel
+from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
-from marginbandits.learners.base import Learner
-from marginbandits.types import Array, Mask
+from marginbandits.learners.base import Learner, Parts
+from marginbandits.state import Field, zeros
+from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
 
 __all__ = ["LogisticTS"]
@@ -34,6 +35,8 @@ __all__ = ["LogisticTS"]
 
 class LogisticTS(Learner):
     """Posterior sampling on logistic regression, O(Kd) a round; `scale` widens or narrows the posterior."""
+
+    journals = True
 
     @validated
     def __init__(
@@ -51,25 +54,32 @@ class LogisticTS(Learner):
         self.regularisation = regularisation
         self.n_particles = n_particles
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        self._mean = np.zeros((n_blocks, n_features))
-        self._precision = np.full((n_blocks, n_features), self.regularisation)
-        self._directions = self._rng.standard_normal((self.n_particles if n_blocks == 1 else 0, n_features))
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
+        self._mean, self._precision = zeros((2, 1 if shape.shared else self.n_actions, n_features))
+        self._precision[...] = self.regularisation
+        self._directions = zeros((self.n_particles if shape.shared else 0, n_features))
+        self._directions[...] = self._rng.standard_normal(self._directions.shape)
+        begun = np.full(n_features, self.regularisation)
+        return {
+            "mean": Field(self._mean),
+            "precision": Field(self._precision, self.regularisation, initial=begun),
+            "directions": Field(self._directions, -100.0, 100.0),
+        }
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
+    def _law(self, one: Batch) -> Array:
+        rows = dense(one.rows)
         mean = (self._mean * rows).sum(1)
-        if len(rows) == 1:
+        if not one.shared:
             deviation = self.scale * np.sqrt((rows**2 / self._precision).sum(1))
-            return policies.largest_of_normals(mean, deviation, available)
+            return policies.largest_of_normals(mean, deviation, one.mask)
         draws = mean + self.scale * (self._directions / np.sqrt(self._precision)) @ rows.T
-        return np.asarray(policies.greedy(draws, available).mean(0))
+        return np.asarray(policies.greedy(draws, one.mask).mean(0))
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        block = min(action, len(self._mean) - 1)
-        _update(self._mean[block], self._precision[block], rows[min(action, len(rows) - 1)], 1.0 - loss)
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {"mean": self._mean, "precision": self._precision, "directions": self._directions}
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        block = one.block(action)
+        self._journal.keep(self._mean, block)
+        self._journal.keep(self._precision, block)
+        _update(self._mean[block], self._precision[block], dense(one.rows)[one.row(action)], 1.0 - loss)
 
 
 @kernel

@@ -14,16 +14,16 @@ Euclidean. At most `memory` rounds are kept, the same number of each action, a u
 array([0.01, 0.99])
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
-from marginbandits import policies
+from marginbandits import laws
+from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
-from marginbandits.learners.base import Learner
+from marginbandits.learners.base import Learner, Parts
 from marginbandits.samplers.reservoir import Reservoir
-from marginbandits.types import Array, Mask
+from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
 
 __all__ = ["NearestNeighbours"]
@@ -31,6 +31,8 @@ __all__ = ["NearestNeighbours"]
 
 class NearestNeighbours(Learner):
     """k nearest rounds per action (of all actions alike for K x d contexts), greedy but for a share ε. O(memory·d)."""
+
+    journals = True
 
     @validated
     def __init__(
@@ -46,13 +48,15 @@ class NearestNeighbours(Learner):
         super().__init__(n_actions, features=features, seed=seed)
         self.k, self.epsilon, self.memory = k, epsilon, memory
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
+        n_blocks = 1 if shape.shared else self.n_actions
         self._reservoir = Reservoir(n_blocks, max(1, self.memory // n_blocks), n_features)
+        return {"reservoir": self._reservoir}
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        n = len(self._reservoir.rows)
-        scores = np.array([self._score(min(a, n - 1), rows[min(a, len(rows) - 1)]) for a in range(self.n_actions)])
-        return policies.explore(policies.greedy(scores, available), self.epsilon / available.sum(), available)
+    def _law(self, one: Batch) -> Array:
+        rows = dense(one.rows)
+        scores = np.array([self._score(one.block(a), rows[one.row(a)]) for a in range(len(one.mask))])
+        return laws.explored(laws.greedy(scores, one), one, self.epsilon)
 
     def _score(self, block: int, x: Array) -> float:
         n = self._reservoir.held(block)
@@ -62,11 +66,8 @@ class NearestNeighbours(Learner):
             losses = losses[np.argpartition(far, self.k - 1)[: self.k]]
         return -float((1.0 + losses.sum()) / (len(losses) + 2.0))
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        block, x = min(action, len(self._reservoir.rows) - 1), rows[min(action, len(rows) - 1)]
-        slot = self._reservoir.slot(block, self._rng)
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        block = one.block(action)
+        slot = self._reservoir.slot(block, self._chance())
         if slot >= 0:
-            self._reservoir.rows[block, slot], self._reservoir.losses[block, slot] = x, loss
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return dict(self._reservoir.arrays())
+            self._reservoir.put(block, slot, dense(one.rows)[one.row(action)], loss)

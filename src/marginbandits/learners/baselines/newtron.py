@@ -17,16 +17,16 @@ Hazan & Kale (2011), "Newtron: an efficient bandit algorithm for online multicla
 True
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import softmax
 
-from marginbandits import policies
+from marginbandits import laws
+from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
-from marginbandits.learners.base import Learner
-from marginbandits.types import Array, Mask
+from marginbandits.learners.base import Learner, Parts
+from marginbandits.state import Field, zeros
+from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Real, Seed, validated
 
 __all__ = ["Newtron"]
@@ -53,25 +53,25 @@ class Newtron(Learner):
         self.beta = beta
         self.diameter = diameter
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        self._linear = np.zeros((n_blocks, n_features))
-        self._curvature = np.full((n_blocks, n_features), 1.0 / self.diameter)
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
+        self._linear, self._curvature = zeros((2, 1 if shape.shared else self.n_actions, n_features))
+        self._curvature[...] = 1.0 / self.diameter
+        begun = np.full(n_features, 1.0 / self.diameter)
+        return {"linear": Field(self._linear), "curvature": Field(self._curvature, 1e-300, initial=begun)}
 
-    def _softmax(self, rows: Array, available: Mask) -> Array:
-        scores = self.alpha * (self._linear / self._curvature * rows).sum(1)
-        return np.asarray(softmax(np.where(available, scores, -np.inf)))
+    def _softmax(self, one: Batch) -> Array:
+        scores = self.alpha * (self._linear / self._curvature * dense(one.rows)).sum(1)
+        values = np.exp(np.where(one.mask, scores - scores[one.mask].max(), -np.inf))
+        return np.asarray(values / values.sum())
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        return policies.explore(self._softmax(rows, available), self.gamma / available.sum(), available)
+    def _law(self, one: Batch) -> Array:
+        return laws.explored(self._softmax(one), one, self.gamma)
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        own = self._softmax(rows, np.ones(self.n_actions, bool))[action]
-        step = (np.arange(self.n_actions) == action) - 1.0 / self.n_actions
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        own, rows = self._softmax(one)[action], dense(one.rows)
+        step = (np.arange(len(one.mask)) == action) - one.mask / one.mask.sum()
         step *= (loss * own - (1.0 - loss) * (1.0 - own)) / probability
-        gradient = step[:, None] * rows if len(self._linear) > 1 else (step @ rows)[None]
+        gradient = (step @ rows)[None] if one.shared else step[:, None] * rows
         weight = self.beta * (loss + (1.0 - loss) * probability) * gradient**2
         self._linear += weight * (self._linear / self._curvature) - gradient
         self._curvature += weight
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {"linear": self._linear, "curvature": self._curvature}

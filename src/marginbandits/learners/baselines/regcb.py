@@ -20,10 +20,11 @@ from typing import Annotated
 
 import numpy as np
 
-from marginbandits import policies
+from marginbandits import laws
+from marginbandits.contexts import Batch
 from marginbandits.features import Features
 from marginbandits.learners.regression import OracleLearner
-from marginbandits.types import Array, Mask
+from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Choice, Instance, Real, Seed, validated
 
 __all__ = ["RegCB"]
@@ -50,9 +51,10 @@ class RegCB(OracleLearner):
         self.play = play
         self.mellowness = mellowness
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        delta = self.mellowness * math.log(self.n_actions * max(self._rounds[0], 1.0))
-        low, high = self._oracle.ranges(rows, delta)
+    def _law(self, one: Batch) -> Array:
+        delta = self.mellowness * math.log(max(len(one.mask), 2) * max(self._rounds[0], 1.0))
+        low, high = self._oracle.ranges(one, delta)
         if self.play == "optimistic":
-            return policies.greedy(-low, available)
-        return policies.uniform(self.n_actions, available & (low <= np.where(available, high, np.inf).min()))
+            return laws.greedy(-low, one)
+        plausible = one.mask & (low <= np.where(one.mask, high, np.inf).min())
+        return np.asarray(plausible / plausible.sum())

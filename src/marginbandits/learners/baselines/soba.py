@@ -16,15 +16,16 @@ Beygelzimer, Orabona & Zhang (2017), "Efficient online bandit multiclass learnin
 True
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
-from marginbandits import policies
+from marginbandits import laws
+from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
-from marginbandits.learners.base import Learner
-from marginbandits.types import Array, Mask
+from marginbandits.learners.base import Learner, Parts
+from marginbandits.state import Field, zeros
+from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Real, Seed, validated
 
 __all__ = ["SOBA"]
@@ -47,28 +48,29 @@ class SOBA(Learner):
         self.gamma = gamma
         self.regularisation = regularisation
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        self._theta = np.zeros((n_blocks, n_features))
-        self._diagonal = np.full((n_blocks, n_features), self.regularisation)
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
+        self._theta, self._diagonal = zeros((2, 1 if shape.shared else self.n_actions, n_features))
+        self._diagonal[...] = self.regularisation
         self._balance = np.zeros(1)
+        begun = np.full(n_features, self.regularisation)
+        diagonal = Field(self._diagonal, self.regularisation, initial=begun)
+        return {"theta": Field(self._theta), "diagonal": diagonal, "balance": Field(self._balance, 0.0)}
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        scores = (self._theta / self._diagonal * rows).sum(1)
-        return policies.explore(policies.greedy(scores, available), self.gamma / available.sum(), available)
+    def _law(self, one: Batch) -> Array:
+        scores = (self._theta / self._diagonal * dense(one.rows)).sum(1)
+        return laws.explored(laws.greedy(scores, one), one, self.gamma)
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        if loss == 1.0:
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        others = one.mask & (np.arange(len(one.mask)) != action)
+        if loss == 1.0 or not others.any():
             return
-        weights = self._theta / self._diagonal
-        step = policies.greedy((weights * rows).sum(1), np.arange(self.n_actions) != action)
+        weights, rows = self._theta / self._diagonal, dense(one.rows)
+        step = laws.greedy((weights * rows).sum(1), Batch(rows, one.shared, one.starts, others))
         step[action] -= 1.0
-        g = (step[:, None] * rows if len(weights) > 1 else (step @ rows)[None]) * (1.0 - loss) / probability
+        g = ((step @ rows)[None] if one.shared else step[:, None] * rows) * (1.0 - loss) / probability
         q = np.sqrt(probability) * g
         m = ((weights * q).sum() ** 2 + 2.0 * (weights * g).sum()) / (1.0 + (q**2 / self._diagonal).sum())
         if m + self._balance[0] >= 0.0:
             self._balance += m
             self._diagonal += q**2
             self._theta -= g
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {"theta": self._theta, "diagonal": self._diagonal, "balance": self._balance}

@@ -16,7 +16,10 @@ import math
 from typing import Annotated
 
 import numpy as np
+import numpy.typing as npt
 
+from marginbandits.compiled import kernel
+from marginbandits.contexts import Batch
 from marginbandits.features import Features
 from marginbandits.learners.regression import OracleLearner
 from marginbandits.types import Array, Mask
@@ -32,6 +35,7 @@ class SquareCB(OracleLearner):
     """
 
     indifferent = True
+    takes_sparse = True
 
     @validated
     def __init__(
@@ -47,11 +51,33 @@ class SquareCB(OracleLearner):
         super().__init__(n_actions, learning_rate=learning_rate, weighted=weighted, features=features, seed=seed)
         self.scale = scale
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        predicted = self._oracle.predict(rows)
-        losses = np.where(available, predicted if self.weighted else np.clip(predicted, 0.0, 1.0), np.inf)
-        gamma = self.scale * math.sqrt(self._rounds[0])
-        best = losses == losses.min()
-        law = np.where(best, 0.0, 1.0 / (available.sum() + gamma * (losses - losses.min())))
-        law[best] = (1.0 - law.sum()) / best.sum()
-        return law
+    def _laws(self, batch: Batch) -> Array:
+        laws = self._oracle.predict(batch)
+        _weigh(laws, batch.starts, batch.mask, self.scale * math.sqrt(self._rounds[0]), not self.weighted)
+        return laws
+
+
+@kernel
+def _weigh(losses: Array, starts: npt.NDArray[np.int64], mask: Mask, gamma: float, clip: bool) -> None:
+    """Predicted losses become the law, in place; the best share what the others leave."""
+    for i in range(starts.shape[0] - 1):
+        least, n = np.inf, 0
+        for k in range(starts[i], starts[i + 1]):
+            if clip:
+                losses[k] = min(max(losses[k], 0.0), 1.0)
+            if mask[k]:
+                least = min(least, losses[k])
+                n += 1
+        left, best = 1.0, 0
+        for k in range(starts[i], starts[i + 1]):
+            if not mask[k]:
+                losses[k] = 0.0
+            elif losses[k] == least:
+                losses[k] = -1.0
+                best += 1
+            else:
+                losses[k] = 1.0 / (n + gamma * (losses[k] - least))
+                left -= losses[k]
+        for k in range(starts[i], starts[i + 1]):
+            if losses[k] < 0.0:
+                losses[k] = left / best

@@ -14,10 +14,12 @@ from typing import Annotated
 
 import numpy.typing as npt
 
-from marginbandits import policies
+from marginbandits import laws
+from marginbandits.contexts import Batch
 from marginbandits.features import Features
+from marginbandits.learners.inputs import read_loss, several
 from marginbandits.learners.regression import RidgeLearner
-from marginbandits.types import Array, Mask
+from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Real, Seed, validated
 
 __all__ = ["Supervised"]
@@ -36,18 +38,26 @@ class Supervised(RidgeLearner):
         seed: Seed = None,
     ) -> None:
         super().__init__(n_actions, regularisation=regularisation, features=features, seed=seed)
+        self._rest: list[float] = []  # losses of the actions after the first, while `learn_all` runs
 
     def learn_all(self, context: npt.ArrayLike, losses: Sequence[float] | Array) -> None:
         """Learn the losses of all K actions of one round."""
-        costs = [self._loss(loss, None) for loss in losses]
-        if len(costs) != self.n_actions:
-            raise ValueError(f"losses must be {self.n_actions} numbers, got {len(costs)}")
-        rows = self._rows(context)
-        self._learn(rows, 0, costs[0], 1.0)
-        assert self._map is not None
-        features = self._map.transform(rows)
-        for action in range(1, self.n_actions):
-            self._update(features, action, costs[action], 1.0)
+        costs = [read_loss(loss, None) for loss in several("losses", losses)]
+        with self._lock:
+            one, _ = self._read(context, None)
+            if len(costs) != len(one.mask):
+                raise ValueError(f"losses must be {len(one.mask)} numbers, got {len(costs)}")
+            self._rest = costs[1:]
+            try:
+                self._whole([(one, 0, costs[0], 1.0)])
+            finally:
+                self._rest = []
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        return policies.greedy(self._ridge.predict(rows), available)
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        if self._rest and self._state is not None:
+            self._journal.keep_all(self._state)
+        for each, cost in enumerate([loss, *self._rest], action):
+            super()._update(one, each, cost, probability)
+
+    def _laws(self, batch: Batch) -> Array:
+        return laws.greedy(self._ridge.predict(batch), batch)

@@ -6,14 +6,13 @@
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy.typing as npt
-
-from marginbandits import policies
+from marginbandits import laws
+from marginbandits.contexts import Batch, Shape
 from marginbandits.features import Identity
-from marginbandits.learners.base import Learner
-from marginbandits.types import Array, Mask
+from marginbandits.learners.base import Learner, Parts
+from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Seed, validated
 
 __all__ = ["Uniform"]
@@ -28,14 +27,11 @@ class Uniform(Learner):
     def __init__(self, n_actions: ActionCount, *, seed: Seed = None) -> None:
         super().__init__(n_actions, features=Identity(), seed=seed)
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        pass
-
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        return policies.uniform(self.n_actions, available)
-
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        pass
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
         return {}
+
+    def _laws(self, batch: Batch) -> Array:
+        return laws.uniform(batch)
+
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        pass

@@ -12,12 +12,13 @@ and later bins are twice as wide.
 """
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.state import Field, Journal, Record
 from marginbandits.types import Array
 
 __all__ = ["Monitor", "RunDiagnostics"]
@@ -60,17 +61,21 @@ class RunDiagnostics:
         figure.savefig(path, dpi=120)
 
 
-class Monitor:
+class Monitor(Record):
     """Sums of agreement and potential by bins of rounds, and of the weights over all."""
 
     def __init__(self) -> None:
         self.bins = np.zeros((BINS, 3))  # rounds, agreement, potential
         self.state = np.array([0, 1], np.int64)  # bin being filled, its width
         self.weights = np.zeros(5)  # rounds, Σw, Σw², largest, above 2
+        self.attach(Journal())
 
     def observe(self, agreement: float, potential: float, weight: float) -> None:
         """Add one round."""
-        where, width = self.state
+        where, width = self.state.tolist()
+        for array in (self.state, self.weights):
+            self.journal.keep(array)
+        self.journal.keep(self.bins, ... if where == BINS else where)
         if where == BINS:
             self.bins[: BINS // 2] = self.bins[0::2] + self.bins[1::2]
             self.bins[BINS // 2 :] = 0.0
@@ -91,6 +96,15 @@ class Monitor:
         last = counts[::-1].cumsum()[::-1] <= max(counts.sum() / 8, counts[-1])
         return float(agreement[last].sum() / counts[last].sum()), float(potential[last].sum() / counts[last].sum())
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def fields(self) -> Mapping[str, Field]:
         """The live state."""
-        return {"bins": self.bins, "state": self.state, "weights": self.weights}
+        return {
+            "bins": Field(self.bins, 0.0),
+            "state": Field(self.state, 0, 2**62),
+            "weights": Field(self.weights, 0.0),
+        }
+
+    def check(self) -> None:
+        """The bin being filled is one of them, or the next."""
+        if self.state[0] > BINS or self.state[1] < 1:
+            raise ValueError(f"state must be a bin and its width, got {self.state}")

@@ -38,17 +38,19 @@ ValueError: context must have norm at most 1, got a row of norm 5
 
 import math
 import warnings
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from marginbandits import policies, weighting
+from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features, Identity
+from marginbandits.learners.base import Parts
 from marginbandits.learners.horizon import HorizonLearner
 from marginbandits.projections import ball
 from marginbandits.samplers import HingePotential, hit_and_run, projected_langevin, uniform_ball
 from marginbandits.scores import Linear, SharedLinear
+from marginbandits.state import Field, zeros
 from marginbandits.surrogates import Hinge
 from marginbandits.theory import Setting, exponential_weights_rate, hinge_lmc_tuning
 from marginbandits.types import Array, Mask
@@ -75,6 +77,8 @@ class FaithfulHingeLMC(HorizonLearner):
     smoothing in closed form or averaged over 16 draws. `long_contexts` says what becomes of rows of norm above 1.
     """
 
+    journals = True
+
     @validated
     def __init__(
         self,
@@ -100,8 +104,9 @@ class FaithfulHingeLMC(HorizonLearner):
         self.sampler, self.steps = sampler, steps
         self.n_features, self.long_contexts = n_features, long_contexts
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        kind = SharedLinear if n_blocks == 1 else Linear
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
+        zeros((self.n_actions, self.n_actions))  # refused now, where the score class would be too large
+        kind = SharedLinear if shape.shared else Linear
         self._scores = kind(self.n_actions, n_features, radius=self.radius)
         self._hinge = Hinge(self.margin)
         setting = Setting.of(self._scores, self.horizon, self.margin)
@@ -110,20 +115,33 @@ class FaithfulHingeLMC(HorizonLearner):
         if self.tuning == "ideal":
             self.eta, self.mu = exponential_weights_rate(setting), 0.0
         self._most_draws = math.ceil(tuned.cap)
-        self._costly = np.zeros((self.horizon, setting.dimension))  # φ of the rounds that cost something
-        self._weights = np.zeros(self.horizon)  # η w ℓ of those
+        self._costly = zeros((self.horizon, setting.dimension))  # φ of the rounds that cost something
+        self._weights = zeros((self.horizon,))  # η w ℓ of those
         self._rounds = np.zeros(2, np.int64)  # how many those are, and how many rounds in all
-        self._particles = uniform_ball(self.n_particles, setting.dimension, self.radius, self._rng)
+        self._particles = zeros((self.n_particles, setting.dimension))
+        self._particles[...] = uniform_ball(self.n_particles, setting.dimension, self.radius, self._rng)
+        longest = self.radius * (1.0 + 1e-9)
+        return {
+            "costly": Field(self._costly, -2.0, 2.0),
+            "weights": Field(self._weights, 0.0),
+            "rounds": Field(self._rounds, 0, self.horizon),
+            "particles": Field(self._particles, -longest, longest),
+        }
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        return np.asarray(self._play(self._particles, ball(rows, 1.0), available).mean(0))
+    def _law(self, one: Batch) -> Array:
+        return np.asarray(self._play(self._particles, _context(one), one.mask).mean(0))
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        rows = ball(rows, 1.0)
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        self._chance()
+        context = _context(one)
+        self._journal.keep(self._rounds)
+        self._journal.keep(self._particles)
         if loss > 0.0:
-            weight = self._weight(rows, action, probability)
-            at = self._rounds[0]
-            self._costly[at] = self._scores.gradient(self._context(rows), action)
+            weight = self._weight(context, action, probability)
+            at = int(self._rounds[0])
+            self._journal.keep(self._costly, at)
+            self._journal.keep(self._weights, at)
+            self._costly[at] = self._scores.gradient(context, action)
             self._weights[at] = self.eta * weight * loss
             self._rounds[0] += 1
         self._rounds[1] += 1
@@ -132,39 +150,35 @@ class FaithfulHingeLMC(HorizonLearner):
         elif loss > 0.0:
             self._particles[...] = self._moved(self._particles)
 
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {
-            "costly": self._costly,
-            "weights": self._weights,
-            "rounds": self._rounds,
-            "particles": self._particles,
-        }
+    def _check(self) -> None:
+        if self._rounds[0] > self._rounds[1]:
+            raise ValueError(f"rounds must have no more that cost something than there were, got {self._rounds}")
 
     def _learnt(self) -> int:
         return int(self._rounds[1])
 
     # The algorithm's parts.
 
-    def _play(self, particles: Array, rows: Array, available: Mask) -> Array:
+    def _play(self, particles: Array, context: Array, available: Mask) -> Array:
         """p^μ(·; θ) of every particle."""
-        values = self._hinge(self._scores.values(particles, self._context(rows)))
+        values = self._hinge(self._scores.values(particles, context))
         return policies.explore(policies.proportional(values, available), self.mu, available)
 
-    def _weight(self, rows: Array, action: int, probability: float) -> float:
+    def _weight(self, context: Array, action: int, probability: float) -> float:
         if self.weighting == "mixture":
-            return 1.0 / max(probability, 1e-100)
+            return 1.0 / probability
         if self.weighting == "geometric":
-            return float(weighting.geometric_weight(lambda: self._draw(rows), action, self._most_draws))
+            return float(weighting.geometric_weight(lambda: self._draw(context), action, self._most_draws))
         survives = 1.0
         chances: list[float] = []
         while survives > 1e-9 and len(chances) < self._most_draws:
-            chances.append(float(self._play(self._fresh(1), rows, self._everything)[0, action]))
+            chances.append(float(self._play(self._fresh(1), context, self._everything)[0, action]))
             survives *= 1.0 - chances[-1]
         return float(weighting.rao_blackwell_weight([*chances, 0.0][: self._most_draws]))
 
-    def _draw(self, rows: Array) -> int:
+    def _draw(self, context: Array) -> int:
         """A fresh action ã ~ p^μ(·; θ̃), θ̃ ~ P."""
-        return policies.sample(self._play(self._fresh(1), rows, self._everything)[0], self._rng.random())
+        return policies.sample(self._play(self._fresh(1), context, self._everything)[0], self._rng.random())
 
     def _fresh(self, n: int) -> Array:
         """Independent draws from P, each from a new uniform start."""
@@ -192,9 +206,11 @@ class FaithfulHingeLMC(HorizonLearner):
             n_draws=16,
         )
 
-    @staticmethod
-    def _context(rows: Array) -> Array:
-        return rows[0] if len(rows) == 1 else rows
+
+def _context(one: Batch) -> Array:
+    """A vector, or a matrix of one row per action, of norm at most 1."""
+    rows = ball(dense(one.rows), 1.0)
+    return rows if one.shared else np.asarray(rows[0])
 
 
 def from_theory(

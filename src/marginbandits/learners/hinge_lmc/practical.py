@@ -27,41 +27,27 @@ True
 """
 
 import math
-from typing import Annotated, Any
+from typing import Annotated, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import logsumexp
 
-from marginbandits import policies, weighting
+from marginbandits import laws, policies, weighting
 from marginbandits.compiled import kernel
+from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
-from marginbandits.learners.base import Learner
+from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.hinge_lmc import faithful
 from marginbandits.learners.hinge_lmc.diagnostics import Monitor, RunDiagnostics
-from marginbandits.oracles.ridge import Ridge, carlson, dot, square_norm
+from marginbandits.oracles.ridge import Ridge, square_norm
 from marginbandits.samplers.particles import absorb, langevin_step
 from marginbandits.samplers.reservoir import Reservoir
 from marginbandits.samplers.stored_pull import StoredPull
+from marginbandits.state import Field, zeros
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Choice, Integer, OneOf, Real, Seed, validated
 
-__all__ = ["MARGINS", "HingeLMC"]
-
-MARGINS = (0.6, 1.2, 2.4)
-"""The grid of margin="adapt"; at 2.4 hardly any score reaches the margin, and the potential is ridge regression's."""
-
-TURNS = 8
-"""A round moves one in eight of its action's particles, in turn, for an eighth of the cost of moving all."""
-
-STEP = 0.3
-"""h: the share of the way to the posterior's mean that a step goes."""
-
-HOPE = 2.0
-"""How many of their own deviations the particles of an action hope for beyond their mean score."""
-
-TRUST = 0.1
-"""Learning rate of the exponential weights over margins, on losses in [0, 1]."""
+__all__ = ["HingeLMC"]
 
 
 class HingeLMC(Learner):
@@ -73,6 +59,23 @@ class HingeLMC(Learner):
     in all, for d features.
     """
 
+    MARGINS: ClassVar[tuple[float, ...]] = (0.6, 1.2, 2.4)
+    """The grid of margin="adapt"; at 2.4 hardly any score reaches it, and the potential is ridge regression's."""
+
+    TURNS: ClassVar[int] = 8
+    """A round moves one in eight of its action's particles, in turn, for an eighth of the cost of moving all."""
+
+    STEP: ClassVar[float] = 0.3
+    """h: the share of the way to the posterior's mean that a step goes."""
+
+    HOPE: ClassVar[float] = 2.0
+    """How many of their own deviations the particles of an action hope for beyond their mean score."""
+
+    TRUST: ClassVar[float] = 0.1
+    """Learning rate of the exponential weights over margins, on losses in [0, 1]."""
+
+    constants = ("MARGINS", "TURNS", "STEP", "HOPE", "TRUST")
+    journals = True
     from_theory = staticmethod(faithful.from_theory)
 
     @validated
@@ -99,60 +102,73 @@ class HingeLMC(Learner):
         self.minibatch = minibatch
         self.memory = memory
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        grid = MARGINS if self.margin == "adapt" else (float(self.margin),)
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
+        n_blocks = 1 if shape.shared else self.n_actions
+        grid = self.MARGINS if self.margin == "adapt" else (float(self.margin),)
         self._margins = np.repeat(grid, self.n_particles)
         self._ridge = Ridge(n_blocks, n_features, self.regularisation)
         size = max(1, self.memory // n_blocks)
         self._reservoir = Reservoir(n_blocks, size, n_features)
         spread = self.temperature / math.sqrt(self.regularisation)
-        self._particles = spread * self._rng.standard_normal((n_blocks, len(self._margins), n_features))
-        self._pull = StoredPull(n_blocks, len(self._margins), size, n_features, np.float64)
+        self._particles = zeros((n_blocks, len(self._margins), n_features))
+        self._particles[...] = spread * self._rng.standard_normal(self._particles.shape)
+        self._pull = StoredPull(n_blocks, len(self._margins), size, n_features)
         self._monitor = Monitor()
         self._log_weights = np.full(len(grid), -math.log(len(grid)))
+        return {
+            "ridge": self._ridge,
+            "reservoir": self._reservoir,
+            "pull": self._pull,
+            "monitor": self._monitor,
+            "particles": Field(self._particles),
+            "log_weights": Field(self._log_weights, high=1e-9),
+        }
 
-    def _scores(self, rows: Array) -> Array:
+    def _scores(self, one: Batch) -> Array:
         """K x particles."""
-        return np.asarray(self._particles @ rows[0] if len(rows) == 1 else rows @ self._particles[0].T)
+        rows = dense(one.rows)
+        return np.asarray(rows @ self._particles[0].T if one.shared else self._particles @ rows[0])
 
     def _guesses(self, scores: Array, available: Mask) -> Array:
         """The action each margin's particles hope most of: margins x K, ties shared."""
-        hopeful = np.empty((len(self._log_weights), self.n_actions))
-        _hope(scores.reshape(self.n_actions, len(hopeful), self.n_particles), HOPE, hopeful)
+        hopeful = np.empty((len(self._log_weights), len(scores)))
+        _hope(scores.reshape(len(scores), len(hopeful), self.n_particles), self.HOPE, hopeful)
         return policies.greedy(hopeful, available)
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        guesses = self._guesses(self._scores(rows), available)
+    def _law(self, one: Batch) -> Array:
+        guesses = self._guesses(self._scores(one), one.mask)
         law = guesses[0] if len(guesses) == 1 else np.exp(self._log_weights) @ guesses
-        floor = self.smoothing / (self.n_actions * math.sqrt(self._reservoir.seen.sum()))
-        return policies.explore(law, min(floor, 1.0 / available.sum()), available)
+        return laws.floored(law, one, self.smoothing / (len(one.mask) * math.sqrt(self._reservoir.seen.sum())))
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        self._look(self._scores(rows), action, loss, probability)
-        block, row = min(action, len(self._particles) - 1), rows[min(action, len(rows) - 1)]
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        rng = self._chance()
+        self._look(self._scores(one), one.mask, action, loss, probability)
+        block, row = one.block(action), dense(one.rows)[one.row(action)]
+        self._journal.keep(self._particles, block)
         particles, theta, factor = self._particles[block], self._ridge.theta[block], self._ridge.factor[block]
-        nudges = self.temperature * self._rng.standard_normal(len(particles))
-        _learn(theta, factor, particles, self._margins, row, loss, nudges)
-        slot = self._reservoir.slot(block, self._rng)
+        self._ridge.learn(row, block, 1.0 - 2.0 * loss)
+        nudges = self.temperature * rng.standard_normal(len(particles))
+        absorb(particles, self._margins, row, loss, nudges, *self._ridge.last())
+        slot = self._reservoir.slot(block, rng)
         if slot >= 0:
             self._pull.forget(block, slot, self._reservoir.rows[block, slot])
-            self._reservoir.rows[block, slot], self._reservoir.losses[block, slot] = row, loss
+            self._reservoir.put(block, slot, row, loss)
             self._refresh(block, slice(0, len(particles)), slice(slot, slot + 1))
         seen, n = int(self._reservoir.seen[block]), len(particles)
-        turn = seen % TURNS
-        some = slice(n * turn // TURNS, n * (turn + 1) // TURNS)
+        turn = seen % self.TURNS
+        some = slice(n * turn // self.TURNS, n * (turn + 1) // self.TURNS)
         self._refresh(block, some, self._reservoir.stretch(block, self.minibatch))
         pull = self._pull.total[block, some] * (seen / self._reservoir.held(block))
-        normals = self._rng.standard_normal(pull.shape)
-        langevin_step(particles[some], theta, factor, pull, float(seen), STEP, self.temperature, normals)
+        normals = rng.standard_normal(pull.shape)
+        langevin_step(particles[some], theta, factor, pull, float(seen), self.STEP, self.temperature, normals)
 
     def _refresh(self, block: int, some: slice, at: slice) -> None:
         rows, losses = self._reservoir.rows[block, at], self._reservoir.losses[block, at]
         self._pull.refresh(block, some, at, self._particles[block, some], rows, losses, self._margins[some])
 
-    def _look(self, scores: Array, action: int, loss: float, probability: float) -> None:
+    def _look(self, scores: Array, available: Mask, action: int, loss: float, probability: float) -> None:
         """Before learning: how the particles would have done."""
-        guesses = self._guesses(scores, self._everything)
+        guesses = self._guesses(scores, available)
         prefer = guesses.argmax(1).repeat(self.n_particles)
         agreement = np.count_nonzero(scores.argmax(0) == prefer) / len(prefer)
         mean, margin = scores[action].mean(), self._margins[0]
@@ -163,8 +179,9 @@ class HingeLMC(Learner):
 
     def _judge(self, guesses: Array, action: int, loss: float, probability: float) -> None:
         """Exponential weights: each margin is charged the two-sided estimate of its own play's loss."""
-        estimate = weighting.mixed(self.n_actions, action, loss, max(probability, 0.1), share=0.5)
-        self._log_weights -= TRUST * guesses @ estimate
+        estimate = weighting.mixed(guesses.shape[1], action, loss, max(probability, 0.1), share=0.5)
+        self._journal.keep(self._log_weights)
+        self._log_weights -= self.TRUST * guesses @ estimate
         self._log_weights -= logsumexp(self._log_weights)
 
     def diagnostics(self) -> RunDiagnostics:
@@ -199,28 +216,6 @@ class HingeLMC(Learner):
                 if expected > 0.0 and self.n_particles > 1:
                     ratios.append(scores.var(1, ddof=1).mean() / expected)
         return float(np.mean(ratios)) if ratios else math.nan
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        parts = {
-            "reservoir": self._reservoir.arrays(),
-            "pull": self._pull.arrays(),
-            "monitor": self._monitor.arrays(),
-        }
-        kept = {f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
-        return {**self._ridge.arrays(), **kept, "particles": self._particles, "log_weights": self._log_weights}
-
-
-@kernel
-def _learn(
-    theta: Array, factor: Array, particles: Array, margins: Array, row: Array, loss: float, nudges: Array
-) -> None:
-    """The Gaussian part takes in the round exactly, and every particle its own cost of it."""
-    gain = np.zeros(row.shape[0])
-    variance = carlson(factor, row, gain)
-    residual = 1.0 - 2.0 * loss - dot(theta, row)
-    for i in range(row.shape[0]):
-        theta[i] += gain[i] * residual
-    absorb(particles, margins, row, loss, nudges, gain, variance)
 
 
 @kernel

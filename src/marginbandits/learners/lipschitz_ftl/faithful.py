@@ -36,20 +36,23 @@ array([0.13, 0.87])
 
 import warnings
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits import policies
+from marginbandits import laws
+from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features, Identity
+from marginbandits.learners.base import Parts
 from marginbandits.learners.epochs import EpochLearner
 from marginbandits.learners.metric import MetricContexts
 from marginbandits.oracles.lipschitz_erm import LipschitzERM, UnsolvedError
 from marginbandits.scores.lipschitz import Cube, MetricSpace, NotAMetricError, Space, extension
 from marginbandits.scores.nets import Net
+from marginbandits.state import Field, zeros
 from marginbandits.theory import lipschitz_actions_radius, lipschitz_ftl_floor, lipschitz_ftl_radius
-from marginbandits.types import Array, Decision, Mask, PlacedDecision
+from marginbandits.types import Array, Decision, PlacedDecision
 from marginbandits.validation import ActionCount, Choice, Instance, Integer, OneOf, Real, Seed, validated
 
 __all__ = ["FaithfulLipschitzFTL", "from_theory"]
@@ -92,20 +95,25 @@ class FaithfulLipschitzFTL(MetricContexts, EpochLearner):
         self.radius = lipschitz_ftl_radius(n_actions, horizon, p=dimension, size=space.size, version=version)
         self.mu = lipschitz_ftl_floor(n_actions, self.radius)
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        width = self._point_width(n_blocks, n_features)
-        self._begin_epochs(width)
-        self._centres = np.zeros((self.space.most(self.radius, len(self._seen)), width))
-        self._policy = np.full((len(self._centres), self.n_actions), 1.0 / self.n_actions)
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
+        width = self._point_width(shape, n_features)
+        epochs = self._begin_epochs(width)
+        self._centres = zeros((self.space.most(self.radius, len(self._seen)), width))
+        self._policy = zeros((len(self._centres), self.n_actions))
+        self._policy[...] = 1.0 / self.n_actions
         self._size = np.zeros(1, np.int64)  # centres of the leader's net; 0 before the first leader
         self._net: Net | None = None
+        begun = np.full(self.n_actions, 1.0 / self.n_actions)
+        return {
+            **epochs,
+            "centres": Field(self._centres),
+            "policy": Field(self._policy, -1e-6, 1.0 + 1e-6, initial=begun),
+            "size": Field(self._size, 0, len(self._centres)),
+        }
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        return policies.explore(
-            policies.proportional(self._leader(rows.reshape(1, -1)), available),
-            min(self.mu, 1.0 / available.sum()),
-            available,
-        )
+    def _law(self, one: Batch) -> Array:
+        values = np.maximum(self._leader(dense(one.rows).reshape(1, -1)), 0.0)
+        return laws.floored(laws.proportional(values, one), one, self.mu)
 
     def _leader(self, point: Array) -> Array:
         n = int(self._size[0])
@@ -118,8 +126,8 @@ class FaithfulLipschitzFTL(MetricContexts, EpochLearner):
             self._net = self.space.net(self._centres[:n], self.radius)
         return np.asarray(self._policy[self._net.nearest(point)[0]])
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        self._keep(rows.ravel(), action, loss, probability)
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        self._keep(dense(one.rows).ravel(), action, loss, probability)
 
     def _lead(
         self, rows: Array, actions: npt.NDArray[np.int64], losses: Array, weights: Array
@@ -136,19 +144,17 @@ class FaithfulLipschitzFTL(MetricContexts, EpochLearner):
             warnings.warn(f"the last leader goes on: {error}", stacklevel=6)
             return 0.0, None, False
         n = len(net.centres)
+        self._journal.keep_attribute(self, "_net")
+        for array in (self._centres, self._policy, self._size):
+            self._journal.keep(array)
         self._net = None  # made again from the centres kept
         self._centres[:n], self._policy[:n], self._size[0] = net.centres, fit.policy, n
         return fit.value, 0.0, True
 
-    def _act(self, rows: Array, mask: Mask) -> Decision:
-        plain = super()._act(rows, mask)
+    def _decided(self, action: int, probability: float, law: Array) -> Decision:
         if self.actions is None:
-            return plain
-        return PlacedDecision(plain.action, plain.probability, plain.distribution, self.actions[plain.action])
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        leader = {"centres": self._centres, "policy": self._policy, "size": self._size}
-        return {**super()._arrays(), **leader}
+            return super()._decided(action, probability, law)
+        return PlacedDecision(action, probability, law, self.actions[action])
 
 
 def from_theory(

@@ -31,32 +31,29 @@ LeaderInPlay(rounds=177, centres=7, searches=23, unsolved=0)
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits import policies
+from marginbandits import laws
+from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import MaybeFeatures
+from marginbandits.learners.base import Parts
 from marginbandits.learners.lipschitz_ftl import faithful
 from marginbandits.learners.metric import MetricContexts, default_features
 from marginbandits.oracles.lipschitz_erm import LipschitzERM, UnsolvedError
 from marginbandits.scores.growing import GrowingNet
 from marginbandits.scores.lipschitz import MetricSpace, NotAMetricError, Space
+from marginbandits.state import Field, zeros
 from marginbandits.theory import epoch_end
-from marginbandits.types import Array, Mask
+from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Instance, Integer, OneOf, Real, Seed, validated
 
 __all__ = ["LeaderInPlay", "LipschitzFTL"]
 
-NEIGHBOURS = 6
-"""To how many of the nearest centres a leader's jump is bounded; to all others it is so only by way of these."""
-
 PATIENT = LipschitzERM(max_iterations=50_000)
 """Gives up after as many steps on every machine, so that the same seed is the same run."""
-
-PRIOR = 0.1
-"""κ: rounds that an action's mean loss is worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +74,14 @@ class LipschitzFTL(MetricContexts):
     one that is not solved leaves the last leader in play, with a warning. 8·most·(d + 3K) bytes.
     """
 
+    NEIGHBOURS: ClassVar[int] = 6
+    """To how many of the nearest centres a leader's jump is bounded; to all others it is so only by way of these."""
+
+    PRIOR: ClassVar[float] = 0.1
+    """κ: rounds that an action's mean loss is worth."""
+
+    constants = ("NEIGHBOURS", "PRIOR")
+    journals = True
     from_theory = staticmethod(faithful.from_theory)
 
     @validated
@@ -107,23 +112,37 @@ class LipschitzFTL(MetricContexts):
         _, _, rounds, centres, searches, unsolved = self._clock.tolist()
         return LeaderInPlay(rounds, centres, searches, unsolved)
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        self._net = GrowingNet(self._space, self._point_width(n_blocks, n_features), self.most)
-        self._counts = np.zeros((self.most, self.n_actions))
-        self._losses = np.zeros((self.most, self.n_actions))
-        self._policy = np.full((self.most, self.n_actions), 1.0 / self.n_actions)
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
+        self._net = GrowingNet(self._space, self._point_width(shape, n_features), self.most)
+        self._counts, self._losses, self._policy = zeros((3, self.most, self.n_actions))
+        self._policy[...] = 1.0 / self.n_actions
         self._typical = np.zeros(1)  # median distance of two centres
         self._clock = np.array([0, 1, 0, 0, 0, 0], np.int64)  # rounds, when to search next, then `LeaderInPlay`
+        begun = np.full(self.n_actions, 1.0 / self.n_actions)
+        return {
+            "net": self._net,
+            "counts": Field(self._counts, 0.0),
+            "losses": Field(self._losses, 0.0),
+            "policy": Field(self._policy, -1e-6, 1.0 + 1e-6, initial=begun),
+            "typical": Field(self._typical, 0.0),
+            "clock": Field(self._clock, 0, 2**62),
+        }
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        at, _ = self._net.nearest(rows.ravel(), int(self._clock[3]))
-        law = policies.proportional(self._policy[max(at, 0)], available)
-        floor = self.smoothing / (self.n_actions * math.sqrt(self._clock[0]))
-        return policies.explore(law, min(floor, 1.0 / available.sum()), available)
+    def _check(self) -> None:
+        if self._clock[3] > len(self._net.held()):
+            raise ValueError(f"clock must name a leader of at most {len(self._net.held())} centres")
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
+    def _law(self, one: Batch) -> Array:
+        at, _ = self._net.nearest(dense(one.rows).ravel(), int(self._clock[3]))
+        law = laws.proportional(np.maximum(self._policy[max(at, 0)], 0.0), one)
+        return laws.floored(law, one, self.smoothing / (self.n_actions * math.sqrt(max(self._clock[0], 1))))
+
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         t = int(self._clock[0]) + 1
-        at = self._net.learn(rows.ravel(), self.radius * t**-0.2 * self._typical[0])
+        at = self._net.learn(dense(one.rows).ravel(), self.radius * t**-0.2 * self._typical[0])
+        self._journal.keep(self._counts, at)
+        self._journal.keep(self._losses, at)
+        self._journal.keep(self._clock)
         self._clock[0] = t
         self._counts[at, action] += 1.0
         self._losses[at, action] += loss
@@ -133,10 +152,12 @@ class LipschitzFTL(MetricContexts):
 
     def _lead(self, t: int) -> None:
         n = len(self._net.held())
+        self._journal.keep(self._policy)
+        self._journal.keep(self._typical)
         self._clock[4] += 1
         try:
             near = self._near()
-            pairs = _neighbours(near)
+            pairs = _neighbours(near, self.NEIGHBOURS)
             costs = self._counts[:n].sum(1, keepdims=True) * self._estimate(near, t)
             fit = self.oracle.minimise(costs, pairs, near[pairs[:, 0], pairs[:, 1]])
         except (UnsolvedError, NotAMetricError) as error:
@@ -160,17 +181,13 @@ class LipschitzFTL(MetricContexts):
         ratio = near / max(self.width * t**-0.1 * self._typical[0], 1e-100)
         kernel = np.exp(-0.5 * np.minimum(ratio, 40.0) ** 2)
         means = (losses.sum(0) + 0.5) / (counts.sum(0) + 1.0)
-        weight = kernel @ counts + PRIOR
+        weight = kernel @ counts + self.PRIOR
         hope = self.alpha * np.sqrt(math.log(t + 1.0) / weight)
-        return np.asarray((kernel @ losses + PRIOR * means) / weight - hope)
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        learnt = {"counts": self._counts, "losses": self._losses, "policy": self._policy}
-        return {**self._net.arrays(), **learnt, "typical": self._typical, "clock": self._clock}
+        return np.asarray((kernel @ losses + self.PRIOR * means) / weight - hope)
 
 
-def _neighbours(near: Array) -> npt.NDArray[np.int64]:
+def _neighbours(near: Array, n: int) -> npt.NDArray[np.int64]:
     """Pairs of centres nearer than 2 of which one is among the other's nearest."""
-    last = min(NEIGHBOURS, len(near) - 1)
+    last = min(n, len(near) - 1)
     few = near <= np.partition(near, last, axis=1)[:, [last]]
     return np.argwhere(np.triu((few | few.T) & (near < 2.0), 1))

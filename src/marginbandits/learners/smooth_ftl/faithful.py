@@ -22,13 +22,15 @@ array([0.1 , 0.1 , 0.81])
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits import policies
+from marginbandits import laws
+from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features, Identity
+from marginbandits.learners.base import Parts
 from marginbandits.learners.epochs import EpochLearner
 from marginbandits.oracles.hinge_erm import HingeERM
 from marginbandits.oracles.leader import Followed
@@ -36,7 +38,7 @@ from marginbandits.oracles.ramp_erm import RampERM
 from marginbandits.projections import ball
 from marginbandits.surrogates import Hinge, Ramp
 from marginbandits.theory import smooth_ftl_floor
-from marginbandits.types import Array, Mask, Oracle, Surrogate
+from marginbandits.types import Array, Oracle, Surrogate
 from marginbandits.validation import ActionCount, Choice, Instance, Integer, OneOf, Real, Seed, validated
 
 __all__ = ["FaithfulSmoothFTL", "from_theory"]
@@ -77,19 +79,19 @@ class FaithfulSmoothFTL(EpochLearner):
         self.n_features, self.long_contexts = n_features, long_contexts
         self.mu = smooth_ftl_floor(n_actions, horizon, margin, p=p, version=version)
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        self._begin_epochs(n_features)
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
+        n_blocks = 1 if shape.shared else self.n_actions
         default = HingeERM if self.surrogate == "hinge" else RampERM
         self._followed = Followed(self.oracle or default(self.margin, radius=self.radius), n_blocks, n_features)
         self._values: Surrogate = Hinge(self.margin) if self.surrogate == "hinge" else Ramp(self.margin)
+        return {**self._begin_epochs(n_features), "followed": self._followed}
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        values = self._values(self._followed.scores(ball(rows, 1.0)))
-        law = policies.proportional(values, available)
-        return policies.explore(law, min(self.mu, 1.0 / available.sum()), available)
+    def _law(self, one: Batch) -> Array:
+        values = self._values(self._followed.scores(ball(dense(one.rows), 1.0), one.shared))
+        return laws.floored(laws.proportional(values, one), one, self.mu)
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        row, block = self._followed.round(ball(rows, 1.0), action)
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        row, block = self._followed.round(ball(dense(one.rows), 1.0), one.shared, action)
         self._keep(row, block, loss, probability)
 
     def _lead(
@@ -97,9 +99,6 @@ class FaithfulSmoothFTL(EpochLearner):
     ) -> tuple[float, float | None, bool]:
         scores = self._followed.refit(rows, actions, losses, weights)
         return float((losses * weights) @ self._values(scores)), self._followed.gap, True
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {**super()._arrays(), **self._followed.arrays()}
 
 
 def from_theory(

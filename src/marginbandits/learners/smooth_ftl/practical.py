@@ -26,20 +26,20 @@ True
 """
 
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
-from marginbandits.compiled import kernel
+from marginbandits import laws
+from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
-from marginbandits.learners.base import Learner
+from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.smooth_ftl import faithful
 from marginbandits.oracles.two_sided import two_sided_leader
-from marginbandits.policies import greedy_rows
 from marginbandits.samplers.reservoir import Reservoir
+from marginbandits.state import Field, zeros
 from marginbandits.theory import epoch_end
-from marginbandits.types import Array, Mask
+from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
 
 __all__ = ["SmoothFTL"]
@@ -53,6 +53,7 @@ class SmoothFTL(Learner):
     8d·memory bytes for d features.
     """
 
+    journals = True
     from_theory = staticmethod(faithful.from_theory)
 
     @validated
@@ -79,64 +80,48 @@ class SmoothFTL(Learner):
         self.growth = growth
         self.memory = memory
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
+        n_blocks = 1 if shape.shared else self.n_actions
         self._reservoir = Reservoir(n_blocks, max(1, self.memory // n_blocks), n_features)
-        self._fits = np.zeros((n_blocks, 1 + self.n_draws, n_features))  # the leader, then its deviations
+        self._fits = zeros((n_blocks, 1 + self.n_draws, n_features))  # the leader, then its deviations
         self._fits[:, 1:] = self._rng.standard_normal(self._fits[:, 1:].shape) / math.sqrt(self.regularisation)
         self._refit_at = np.ones(n_blocks, np.int64)
+        return {
+            "reservoir": self._reservoir,
+            "fits": Field(self._fits),
+            "refit_at": Field(self._refit_at, 1, 2**62),
+        }
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        if len(rows) == 1:
-            scores = (self._fits.reshape(-1, rows.shape[1]) @ rows[0]).reshape(self.n_actions, -1)
-        else:
+    def _law(self, one: Batch) -> Array:
+        rows = dense(one.rows)
+        if one.shared:
             scores = rows @ self._fits[0].T
-        law = np.empty(self.n_actions)
-        floor = self.smoothing / (self.n_actions * math.sqrt(self._reservoir.seen.sum()))
-        if not _law(scores, self.alpha, floor, available, law):
-            raise FloatingPointError("the leaders' numbers are no longer finite")
-        return law
+        else:
+            scores = (self._fits.reshape(-1, rows.shape[1]) @ rows[0]).reshape(self.n_actions, -1)
+        hopes = scores[:, 0] + self.alpha * np.sqrt((scores[:, 1:] ** 2).mean(1))
+        floor = self.smoothing / (len(one.mask) * math.sqrt(self._reservoir.seen.sum()))
+        return laws.floored(laws.greedy(hopes, one), one, floor)
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        block = min(action, len(self._fits) - 1)
-        slot = self._reservoir.slot(block, self._rng)
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        block = one.block(action)
+        slot = self._reservoir.slot(block, self._chance())
         if slot >= 0:
-            self._reservoir.rows[block, slot] = rows[min(action, len(rows) - 1)]
-            self._reservoir.losses[block, slot] = loss
+            self._reservoir.put(block, slot, dense(one.rows)[one.row(action)], loss)
         if self._reservoir.seen[block] >= self._refit_at[block]:
             self._refit(block)
 
     def _refit(self, block: int) -> None:
         """Begin the action's next epoch."""
         n, d = self._reservoir.held(block), self._fits.shape[2]
+        rng = self._chance()
+        self._journal.keep(self._fits, block)
+        self._journal.keep(self._refit_at, block)
         self._fits[block, 0], self._fits[block, 1:] = two_sided_leader(
             self._reservoir.rows[block, :n],
             self._reservoir.losses[block, :n],
             margin=self.margin,
             regularisation=self.regularisation,
             rounds=float(self._reservoir.seen[block]),
-            normals=(self._rng.standard_normal((n, self.n_draws)), self._rng.standard_normal((d, self.n_draws))),
+            normals=(rng.standard_normal((n, self.n_draws)), rng.standard_normal((d, self.n_draws))),
         )
         self._refit_at[block] = epoch_end(int(self._reservoir.seen[block]), self.growth)
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        kept = {f"reservoir.{name}": array for name, array in self._reservoir.arrays().items()}
-        return {**kept, "fits": self._fits, "refit_at": self._refit_at}
-
-
-@kernel
-def _law(scores: Array, alpha: float, floor: float, available: Mask, law: Array) -> bool:
-    """From each action's score by the leader and then by the deviations; False at a NaN."""
-    K, n, count = scores.shape[0], scores.shape[1] - 1, 0
-    for a in range(K):
-        total = 0.0
-        for j in range(1, n + 1):
-            total += scores[a, j] ** 2
-        law[a] = scores[a, 0] + alpha * math.sqrt(total / n)
-        count += available[a]
-    if not greedy_rows(law.reshape(1, -1), available.reshape(1, -1), law.reshape(1, -1)):
-        return False
-    floor = min(floor, 1.0 / count)
-    for a in range(K):
-        if available[a]:
-            law[a] = (1.0 - count * floor) * law[a] + floor
-    return True

@@ -1,0 +1,307 @@
+"""What travels: n contexts as one batch, with their layout said and never guessed.
+
+    per action   one row a context; every action has weights of its own        vectors
+    shared       a row for each action, as many as the round has; one weight vector for all       matrices
+
+Row i of a per-action batch is context i, for all of its actions. In a shared batch context i has the rows from
+`starts[i]` to `starts[i + 1]`, one for each action. Laws are laid out like `mask`: what concerns action a of context i
+stands at `starts[i] + a`, in either layout. Rows are a dense array, or `Sparse`. One context is a batch of one.
+
+>>> import numpy as np
+>>> batch = per_action(np.array([[0.5, 2.0]]), n_actions=3)
+>>> len(batch), batch.shared, batch.mask
+(1, False, array([ True,  True,  True]))
+>>> two = shared([np.eye(2), np.eye(3)[:, :2]])
+>>> len(two), two.starts, two.rows.shape
+(2, array([0, 2, 5]), (5, 2))
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from marginbandits.compiled import kernel
+from marginbandits.types import Array, Mask
+from marginbandits.validation import quoted
+
+__all__ = [
+    "LARGEST",
+    "Batch",
+    "Rows",
+    "Shape",
+    "Sparse",
+    "dense",
+    "per_action",
+    "plain_row",
+    "read_many",
+    "read_one",
+    "shared",
+]
+
+LARGEST = 1e100
+"""Context values beyond this are refused: their squares would overflow in every method's arithmetic."""
+
+Places: TypeAlias = npt.NDArray[np.int64]
+_FLOAT64 = np.dtype(np.float64)
+
+
+@dataclass(slots=True, eq=False)
+class Sparse:
+    """Rows with few columns filled: row i has `values[starts[i]:starts[i + 1]]` in those `columns`, ascending."""
+
+    values: Array
+    columns: Places
+    starts: Places
+    width: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.starts) - 1, self.width
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def dense(self) -> Array:
+        """The same rows with every column."""
+        out = np.zeros(self.shape)
+        out[np.repeat(np.arange(len(self)), np.diff(self.starts)), self.columns] = self.values
+        return out
+
+    def row(self, i: int) -> tuple[Places, Array]:
+        """Columns and values of one row."""
+        where = slice(self.starts[i], self.starts[i + 1])
+        return self.columns[where], self.values[where]
+
+    def take(self, rows: Places) -> "Sparse":
+        """Some of the rows, in this order."""
+        lengths = np.diff(self.starts)[rows]
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        at = np.repeat(self.starts[rows] - starts[:-1], lengths) + np.arange(starts[-1])
+        return Sparse(self.values[at], self.columns[at], starts, self.width)
+
+
+Rows: TypeAlias = Array | Sparse
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What stays the same from the first context learnt on: layout, width, and whether rows are kept sparse."""
+
+    shared: bool
+    width: int
+    sparse: bool = False
+
+    def __str__(self) -> str:
+        return f"{'rows' if self.shared else 'a vector'} of {self.width} features"
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """n contexts: rows, their layout, where the actions of each begin, and which of them may be played."""
+
+    rows: Rows
+    shared: bool
+    starts: Places
+    mask: Mask
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def one(self, i: int) -> "Batch":
+        """Context i as a batch of its own."""
+        start, end = int(self.starts[i]), int(self.starts[i + 1])
+        return Batch(self.rows_of(i), self.shared, np.array([0, end - start]), self.mask[start:end])
+
+    def rows_of(self, i: int) -> Rows:
+        """The rows of context i alone."""
+        first, last = (int(self.starts[i]), int(self.starts[i + 1])) if self.shared else (i, i + 1)
+        return self.rows[first:last] if isinstance(self.rows, np.ndarray) else self.rows.take(np.arange(first, last))
+
+    def row(self, action: int) -> int:
+        """The row of an action, in a batch of one."""
+        return action if self.shared else 0
+
+    def block(self, action: int) -> int:
+        """The block of weights of an action."""
+        return 0 if self.shared else action
+
+
+def dense(rows: Rows) -> Array:
+    """Rows with every column."""
+    return rows if isinstance(rows, np.ndarray) else rows.dense()
+
+
+def per_action(rows: Rows, n_actions: int, mask: Mask | None = None) -> Batch:
+    """N rows as n contexts of K actions each; `mask` has n x K entries."""
+    n = len(rows)
+    everything = np.ones(n * n_actions, bool) if mask is None else mask.ravel()
+    return Batch(rows, False, np.arange(n + 1) * n_actions, everything)
+
+
+def shared(contexts: Sequence[Rows]) -> Batch:
+    """Contexts with a row for each action; each may have its own number of them."""
+    starts = np.concatenate([[0], np.cumsum([len(one) for one in contexts])])
+    if len(contexts) == 1:
+        rows: Rows = contexts[0]
+    else:
+        rows = _stacked(contexts)
+    return Batch(rows, True, starts, np.ones(int(starts[-1]), bool))
+
+
+# What users hand in.
+
+
+def plain_row(context: npt.NDArray[Any]) -> Array | None:
+    """A vector that is ready as it is, as one row; None if it needs a second look."""
+    if context.dtype is not _FLOAT64 or not context.flags.c_contiguous:
+        return None
+    row: Array = context[None]
+    return row if _first_bad(row, LARGEST) < 0 else None
+
+
+def read_one(context: Any, shape: Shape | None) -> tuple[Rows, bool]:
+    """A vector, a matrix of one row per action, or a SciPy sparse one of either, as checked rows and their layout.
+
+    One row of a SciPy matrix is a vector, unless the contexts before it (`shape`) had a row for each action.
+    """
+    if type(context) is np.ndarray and context.dtype is _FLOAT64:
+        x: Array = context
+    elif scipy.sparse.issparse(context):
+        together = context.ndim == 2 and (context.shape[0] > 1 if shape is None else shape.shared)
+        return _refuse_width(_from_scipy(context), together, shape), together
+    else:
+        x = _numbers("context", context)
+    if x.ndim not in (1, 2) or x.size == 0:
+        raise ValueError(f"context must be a vector or a matrix of one row per action, got shape {x.shape}")
+    together = x.ndim == 2
+    if not x.flags.c_contiguous:
+        x = x.copy()
+    rows = x if together else x[None]
+    where = _first_bad(rows, LARGEST)
+    if where >= 0:
+        raise ValueError(f"context has {x.ravel()[where]} at position {where}; it must be finite, within ±1e100")
+    return _refuse_width(rows, together, shape), together
+
+
+def read_many(contexts: Any, shape: Shape | None) -> tuple[list[Rows], Rows | None, bool]:
+    """N x d or n x K x d numbers, n sparse rows, or any sequence of contexts, each as `read_one` takes it.
+
+    Returns the contexts one by one, or (where each is one row) all rows at once; and the layout.
+    """
+    if scipy.sparse.issparse(contexts):
+        if contexts.ndim != 2:
+            raise ValueError(f"contexts must be n sparse rows, got shape {contexts.shape}")
+        return [], _refuse_width(_from_scipy(contexts), False, shape), False
+    if not isinstance(contexts, np.ndarray):
+        contexts = _sequence("contexts", contexts)
+    uniform = isinstance(contexts, np.ndarray) or len({_outline(one) for one in contexts}) == 1
+    if uniform and not (isinstance(contexts, list) and scipy.sparse.issparse(contexts[0])):
+        batch = np.ascontiguousarray(_numbers("contexts", contexts))
+        if batch.ndim not in (2, 3) or (batch.size == 0 and len(batch) > 0):
+            raise ValueError(f"contexts must be n x d, or n x K x d, got shape {batch.shape}")
+        where = _first_bad(batch.reshape(-1, max(batch.shape[-1], 1)), LARGEST)
+        if where >= 0:
+            raise ValueError(f"contexts have {batch.ravel()[where]} at position {where}; it must be within ±1e100")
+        together = batch.ndim == 3
+        if len(batch):
+            _refuse_width(batch.reshape(-1, batch.shape[-1]), together, shape)
+        return (list(batch), None, True) if together else ([], batch, False)
+    read = [read_one(one, shape) for one in contexts]
+    layouts = {together for _, together in read}
+    widths = {rows.shape[1] for rows, _ in read}
+    if len(layouts) > 1 or len(widths) > 1:
+        raise ValueError(f"contexts must all be vectors, or all matrices, of one width, got widths {sorted(widths)}")
+    together = layouts.pop() if layouts else False
+    if together:
+        return [rows for rows, _ in read], None, True
+    if not read:
+        return [], np.empty((0, 1 if shape is None else shape.width)), False
+    return [], _stacked([rows for rows, _ in read]), False
+
+
+def _refuse_width(rows: Rows, together: bool, shape: Shape | None) -> Rows:
+    if shape is not None and (shape.shared != together or shape.width != rows.shape[1]):
+        raise ValueError(f"context must be {shape} as before, got {Shape(together, rows.shape[1])}")
+    if isinstance(rows, Sparse) and (rows.width == 0 or len(rows) == 0):
+        raise ValueError(f"context must be a vector or a matrix of one row per action, got shape {rows.shape}")
+    return rows
+
+
+def _outline(context: Any) -> tuple[int, ...]:
+    """The lengths of nested sequences, as far as needed to tell ragged contexts from even ones."""
+    if hasattr(context, "shape"):
+        return tuple(context.shape)
+    if isinstance(context, list | tuple) and context:
+        return (len(context), *_outline(context[0])) if len(context) < 1 or context[0] is not context else (0,)
+    return (len(context),) if isinstance(context, list | tuple) else ()
+
+
+def _sequence(name: str, values: Any) -> list[Any]:
+    if isinstance(values, str | bytes | dict):
+        raise ValueError(f"{name} must be a sequence, got {quoted(values)}")
+    try:
+        return list(values)
+    except TypeError:
+        raise ValueError(f"{name} must be a sequence, got {quoted(values)}") from None
+
+
+def _numbers(name: str, values: Any) -> Array:
+    """Anything array-like as float64; what only looks like numbers (dates, text, objects, gaps) is refused."""
+    try:
+        raw = np.asarray(values)
+        if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+            raise ValueError
+        if raw.dtype.kind == "O":
+            if not all(isinstance(one, int | float | np.number | np.bool_) for one in raw.flat):
+                raise ValueError
+        elif raw.dtype.kind not in "biuf":
+            raise ValueError
+        return raw.astype(float)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        raise ValueError(f"{name} must be numbers, got {quoted(values)}") from None
+
+
+def _from_scipy(matrix: Any) -> Sparse:
+    """A checked copy in order, each column at most once."""
+    if matrix.dtype.kind not in "biuf":
+        raise ValueError(f"context must be numbers, got {quoted(matrix)}")
+    rows = scipy.sparse.csr_array(matrix.reshape(1, -1) if matrix.ndim == 1 else matrix, dtype=float)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    bad = np.flatnonzero(~(np.abs(rows.data) <= LARGEST))
+    if len(bad):
+        raise ValueError(f"context has {rows.data[bad[0]]}; it must be finite, within ±1e100")
+    return Sparse(rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64), rows.shape[1])
+
+
+def _as_sparse(rows: Rows) -> Sparse:
+    return rows if isinstance(rows, Sparse) else _from_scipy(scipy.sparse.csr_array(rows))
+
+
+def _stacked(contexts: Sequence[Rows]) -> Rows:
+    """All rows one below the other; sparse if any of them are."""
+    every = [one for one in contexts if isinstance(one, np.ndarray)]
+    if len(every) == len(contexts):
+        return np.concatenate(every)
+    parts = [_as_sparse(one) for one in contexts]
+    lengths = np.concatenate([np.diff(one.starts) for one in parts])
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    values, columns = (np.concatenate([getattr(one, name) for one in parts]) for name in ("values", "columns"))
+    return Sparse(values, columns, starts, parts[0].width)
+
+
+@kernel
+def _first_bad(rows: Array, largest: float) -> int:
+    """Flat position of the first value that is not within ±largest (NaN is not), or -1."""
+    n, d = rows.shape
+    for i in range(n):
+        for j in range(d):
+            if not abs(rows[i, j]) <= largest:
+                return int(i * d + j)
+    return -1

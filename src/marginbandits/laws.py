@@ -1,0 +1,103 @@
+"""How learners play: laws of a whole batch at once, laid out like its mask (see `contexts`).
+
+The same formulas as `policies`, for contexts that may each have their own number of actions. Laws are made
+of these, context by context and in the same order whatever the batch, so that many at once give bit for bit what one
+at a time gives.
+
+>>> import numpy as np
+>>> from marginbandits.contexts import per_action
+>>> batch = per_action(np.zeros((2, 1)), n_actions=3, mask=np.array([True, True, True, True, False, True]))
+>>> law = greedy(np.array([0.1, 0.7, 0.7, 0.2, 0.9, 0.1]), batch)
+>>> law
+array([0. , 0.5, 0.5, 1. , 0. , 0. ])
+>>> explored(law, batch, 0.3)
+array([0.1 , 0.45, 0.45, 0.85, 0.  , 0.15])
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.compiled import kernel
+from marginbandits.contexts import Batch
+from marginbandits.types import Array, Mask
+
+__all__ = ["explored", "floored", "greedy", "proportional", "uniform"]
+
+Places = npt.NDArray[np.int64]
+
+
+def uniform(batch: Batch) -> Array:
+    """Every available action alike."""
+    return greedy(np.zeros(len(batch.mask)), batch)
+
+
+def greedy(scores: Array, batch: Batch) -> Array:
+    """Uniform over the available actions of largest score."""
+    law = np.empty(len(scores))
+    if not greedy_each(scores, batch.starts, batch.mask, law):
+        raise FloatingPointError("the model's numbers are no longer finite")
+    return law
+
+
+def proportional(values: Array, batch: Batch) -> Array:
+    """Each available action in proportion to its non-negative value; uniform where all are 0."""
+    law = np.empty(len(values))
+    _proportional(values, batch.starts, batch.mask, law)
+    return law
+
+
+def explored(law: Array, batch: Batch, share: float) -> Array:
+    """(1 - ε) p + ε/n on the n available actions, ε being `share`; in place."""
+    _explored(law, batch.starts, batch.mask, share, -1.0)
+    return law
+
+
+def floored(law: Array, batch: Batch, mu: float) -> Array:
+    """(1 - nμ) p + μ on the n available actions, μ at most 1/n; in place."""
+    _explored(law, batch.starts, batch.mask, -1.0, mu)
+    return law
+
+
+@kernel
+def greedy_each(scores: Array, starts: Places, mask: Mask, law: Array) -> bool:
+    """`greedy` for other kernels; `law` may be `scores` itself. False at a NaN."""
+    for i in range(starts.shape[0] - 1):
+        largest = -np.inf
+        for k in range(starts[i], starts[i + 1]):
+            if np.isnan(scores[k]):
+                return False
+            if mask[k]:
+                largest = max(largest, scores[k])
+        ties = 0
+        for k in range(starts[i], starts[i + 1]):
+            best = mask[k] and scores[k] == largest
+            law[k] = 1.0 if best else 0.0
+            ties += best
+        if ties > 1:
+            for k in range(starts[i], starts[i + 1]):
+                law[k] /= ties
+    return True
+
+
+@kernel
+def _proportional(values: Array, starts: Places, mask: Mask, law: Array) -> None:
+    for i in range(starts.shape[0] - 1):
+        total, n = 0.0, 0
+        for k in range(starts[i], starts[i + 1]):
+            total += values[k] if mask[k] else 0.0
+            n += mask[k]
+        for k in range(starts[i], starts[i + 1]):
+            share = values[k] / total if total > 0.0 else 1.0 / n
+            law[k] = share if mask[k] else 0.0
+
+
+@kernel
+def _explored(law: Array, starts: Places, mask: Mask, share: float, mu: float) -> None:
+    for i in range(starts.shape[0] - 1):
+        n = 0
+        for k in range(starts[i], starts[i + 1]):
+            n += mask[k]
+        floor = share / n if share >= 0.0 else min(mu, 1.0 / n)
+        keep = max(1.0 - n * floor, 0.0)
+        for k in range(starts[i], starts[i + 1]):
+            law[k] = keep * law[k] + floor if mask[k] else 0.0

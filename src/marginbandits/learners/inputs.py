@@ -1,0 +1,96 @@
+"""What users hand to a learner beside contexts: losses, decisions, masks; each refused by name if it is not one."""
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from marginbandits.types import Decision, Mask
+from marginbandits.validation import quoted
+
+__all__ = ["read_decision", "read_loss", "read_mask", "read_masks", "several"]
+
+# The plain types first: a check against an abstract class costs ten times as much.
+_REAL: tuple[Any, ...] = (float, numbers.Real, np.bool_)
+_INTEGER: tuple[Any, ...] = (int, numbers.Integral)
+_BOOL: tuple[Any, ...] = (bool, np.bool_)
+_TIME: tuple[Any, ...] = (np.timedelta64, np.datetime64)  # numbers to the abstract classes, but of what?
+
+RAREST = 1e-12
+"""A probability below this is learnt from as if it were this: importance weights and their squares stay numbers."""
+
+FAINTEST = 1e-100
+"""A loss below this is 0: its square would be."""
+
+
+def read_loss(loss: Any, reward: Any) -> float:
+    """The loss, or 1 - reward: one of them must be given, a number in [0, 1]. One below `FAINTEST` is 0."""
+    if (loss is None) == (reward is None):
+        raise ValueError(f"give either loss or reward, got loss={quoted(loss)} and reward={quoted(reward)}")
+    name, value = ("loss", loss) if reward is None else ("reward", reward)
+    if isinstance(value, _REAL) and not isinstance(value, _TIME) and 0.0 <= value <= 1.0:
+        number = float(value)
+        number = number if number >= FAINTEST else 0.0
+        return number if reward is None else 1.0 - number
+    raise ValueError(f"{name} must be a number in [0, 1], got {quoted(value)}")
+
+
+def read_decision(decision: object, n_actions: int) -> tuple[int, float]:
+    """A decision's action and probability, from `act` or from a log."""
+    if not isinstance(decision, Decision):
+        raise ValueError(f"decision must be a Decision, got {quoted(decision)}")
+    action: Any = decision.action
+    probability: Any = decision.probability
+    if type(action) is int and type(probability) is float and 0 <= action < n_actions and RAREST <= probability <= 1:
+        return action, probability  # what `act` made; the rest is for decisions from elsewhere
+    if isinstance(action, _BOOL + _TIME) or not isinstance(action, _INTEGER) or not 0 <= int(action) < n_actions:
+        raise ValueError(f"action must be a whole number from 0 to {n_actions - 1}, got {quoted(action)}")
+    real = isinstance(probability, _REAL) and not isinstance(probability, _BOOL + _TIME)
+    if not real or not 0.0 < probability <= 1.0:
+        raise ValueError(f"probability must be a number above 0 and at most 1, got {quoted(probability)}")
+    return int(action), max(float(probability), RAREST)
+
+
+def read_mask(available: Any, n_actions: int) -> Mask:
+    """A mask of booleans, at least one of them True."""
+    try:
+        mask = np.ascontiguousarray(available)
+        if np.ma.isMaskedArray(available) and np.ma.is_masked(available):
+            raise ValueError
+    except (ValueError, TypeError, RecursionError):
+        raise ValueError(f"available must be a mask of {n_actions} booleans, got {quoted(available)}") from None
+    if mask.dtype != bool or mask.shape != (n_actions,):
+        raise ValueError(f"available must be a mask of {n_actions} booleans, got {quoted(available)}")
+    if not mask.any():
+        raise ValueError(f"available must leave at least one action, got {quoted(available)}")
+    return mask
+
+
+def read_masks(available: Any, n: int) -> Sequence[Any]:
+    """One mask for all of n contexts, or one for each, to be read with each context."""
+    if available is None:
+        return [None] * n
+    one = available.ndim < 2 if isinstance(available, np.ndarray) else not _nested(available)
+    masks = [available] * n if one else list(available)
+    if len(masks) != n:
+        raise ValueError(f"available must be one mask, or one for each of {n} contexts, got {len(masks)}")
+    return masks
+
+
+def _nested(available: Any) -> bool:
+    return (
+        isinstance(available, list | tuple)
+        and len(available) > 0
+        and isinstance(available[0], list | tuple | np.ndarray)
+    )
+
+
+def several(name: str, values: Any) -> list[Any]:
+    """Any finite sequence but text, as a list."""
+    if isinstance(values, str | bytes):
+        raise ValueError(f"{name} must be a sequence, got {quoted(values)}")
+    try:
+        return list(values)
+    except TypeError:
+        raise ValueError(f"{name} must be a sequence, got {quoted(values)}") from None

@@ -1,0 +1,205 @@
+"""What is learnt, as one record: named arrays with declared limits, and a journal that can take a round back.
+
+A `Record` owns arrays and says what they may hold: `fields` names them with their limits, `check` says how they hang
+together. Saving writes them, loading believes nothing that they do not allow. Before a round changes anything, what it
+is about to change goes into the `Journal`; whatever then happens, memory, an oracle, an interrupt, `undo` puts it back.
+
+>>> import numpy as np
+>>> weights, journal = np.zeros((2, 3)), Journal()
+>>> journal.keep(weights, 1)
+>>> weights[1] = 7.0
+>>> journal.undo()
+>>> weights[1]
+array([0., 0., 0.])
+
+Arrays of a state are made by `zeros`, which knows how much room there is.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["LIMIT", "Field", "Journal", "Record", "State", "TooLargeError", "room", "zeros"]
+
+LIMIT = 8 * 2**30
+"""Bytes that one learner may take: a larger one is refused before anything is allocated. Set it to have more."""
+
+HUGE = 1e300
+"""What no number in a state exceeds unless it is declared to."""
+
+
+class TooLargeError(ValueError):
+    """A state would not fit."""
+
+
+_left: ContextVar[int | None] = ContextVar("left", default=None)
+
+
+@contextmanager
+def room(size: int) -> Iterator[None]:
+    """Let `zeros` hand out so many bytes, and no more."""
+    token = _left.set(size)
+    try:
+        yield
+    finally:
+        _left.reset(token)
+
+
+def zeros(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
+    """`np.zeros`, refused in words where there is no room for it."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    left = _left.get()
+    if size > (LIMIT if left is None else left):
+        sides = " x ".join(f"{n:,}" for n in shape)
+        raise TooLargeError(f"an array of {sides} numbers takes {_words(size)}")
+    if left is not None:
+        _left.set(left - size)
+    return np.zeros(shape, dtype)
+
+
+def _words(size: int) -> str:
+    return f"{size / 2**30:,.1f} GiB" if size >= 2**30 else f"{size / 2**20:,.1f} MiB"
+
+
+class Field(NamedTuple):
+    """An array of a state, the least and the largest number it may hold, and what its rows are before they change."""
+
+    array: npt.NDArray[Any]
+    low: float = -HUGE
+    high: float = HUGE
+    initial: npt.NDArray[Any] | None = None  # of one row; zeros if None
+    triangular: bool = False  # each row a lower triangular matrix
+
+
+class Record:
+    """Arrays that are learnt. A subclass fills `fields`, and `check` where limits alone do not say enough."""
+
+    journal: "Journal"
+
+    def attach(self, journal: "Journal") -> None:
+        """From now on, keep in this journal what changes."""
+        self.journal = journal
+
+    def fields(self) -> Mapping[str, Field]:
+        """The live arrays, by name."""
+        raise NotImplementedError
+
+    def undo(self, stamp: int) -> None:
+        """Put back what was kept under this stamp; for records that call `Journal.note`."""
+        raise NotImplementedError
+
+    def refuse_saving(self) -> None:
+        """Raise a ValueError if there is more to the record than its arrays."""
+
+    def check(self) -> None:
+        """Raise a ValueError where the arrays cannot be what learning left."""
+
+
+class State:
+    """All the records of a learner: their fields by name, one journal for all."""
+
+    def __init__(self, parts: Mapping[str, Record | Field], journal: "Journal") -> None:
+        self._parts = parts
+        for one in parts.values():
+            if isinstance(one, Record):
+                one.attach(journal)
+
+    def fields(self) -> dict[str, Field]:
+        """Every array with its limits; those of a record are named after it."""
+        found: dict[str, Field] = {}
+        for name, part in self._parts.items():
+            if isinstance(part, Field):
+                found[name] = part
+            else:
+                found.update({f"{name}.{inner}": field for inner, field in part.fields().items()})
+        return found
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Every array, by name."""
+        return {name: field.array for name, field in self.fields().items()}
+
+    def refuse_saving(self) -> None:
+        """Raise a ValueError if it cannot be written as arrays."""
+        for part in self._parts.values():
+            if isinstance(part, Record):
+                part.refuse_saving()
+
+    def check(self) -> None:
+        """Raise a ValueError that names the first array that learning cannot have left so."""
+        for name, field in self.fields().items():
+            array = field.array
+            if array.size and not (float(array.min()) >= field.low and float(array.max()) <= field.high):
+                raise ValueError(f"{name} must be within {field.low:g} and {field.high:g}")
+        for name, part in self._parts.items():
+            if isinstance(part, Record):
+                try:
+                    part.check()
+                except ValueError as error:
+                    raise ValueError(f"{name}: {error}") from None
+
+
+class Journal:
+    """What a round is about to change, as it was. Entries are put back last first."""
+
+    def __init__(self) -> None:
+        self.stamp = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was kept: a round begins."""
+        self._kept: list[Any] = []
+        self._whole = self._drawn = False
+        self.stamp += 1
+
+    def keep(self, array: npt.NDArray[Any], index: Any = ...) -> None:
+        """Remember `array[index]`."""
+        if not self._whole:
+            self._kept.append((array, index, array[index].copy()))
+
+    def note(self, record: Record) -> int:
+        """A record will keep what it changes by itself, at most once a round; returns the stamp to keep it under."""
+        self._kept.append(record)
+        return self.stamp
+
+    def keep_all(self, state: State) -> None:
+        """Remember everything, once for many rounds."""
+        for array in state.arrays().values():
+            self.keep(array)
+        self._whole = True
+
+    def keep_generator(self, rng: np.random.Generator) -> None:
+        """Remember where the learner's generator is."""
+        if not self._drawn:
+            self._kept.append((rng.bit_generator, "state", rng.bit_generator.state))
+            self._drawn = True
+
+    def keep_attribute(self, owner: object, name: str) -> None:
+        """Remember what `owner.name` is."""
+        self._kept.append((owner, name, getattr(owner, name)))
+
+    def undo(self) -> None:
+        """Put everything back; an interrupt while doing so only makes it begin again."""
+        while True:
+            try:
+                for entry in reversed(self._kept):
+                    self._put_back(entry)
+                self._kept = []
+            except KeyboardInterrupt:
+                continue
+            return
+
+    def _put_back(self, entry: Any) -> None:
+        if isinstance(entry, Record):
+            if not self._whole:
+                entry.undo(self.stamp)
+            return
+        target, where, before = entry
+        if isinstance(target, np.ndarray):
+            target[where] = before
+        else:
+            setattr(target, where, before)

@@ -165,6 +165,14 @@ class Archive:
             array[where] = 0
             array[np.ix_(where, *(np.arange(n) for n in stored.shape[1:]))] = stored
 
+    def take(self, name: str, below: int) -> list[int]:
+        """A list of whole numbers from 0 to `below` - 1, ascending."""
+        numbers = self.arrays.pop(name)
+        whole = numbers.dtype == np.int64 and numbers.ndim == 1 and (np.diff(numbers) > 0).all()
+        if not whole or (len(numbers) and not 0 <= numbers[0] <= numbers[-1] < below):
+            raise ValueError(f"{name} must be whole numbers below {below}, got {quoted(numbers)}")
+        return list(map(int, numbers))
+
     def done(self) -> None:
         """Every array must have been asked for."""
         if self.arrays:

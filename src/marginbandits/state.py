@@ -156,6 +156,10 @@ class Journal:
         self._whole = self._drawn = False
         self.stamp += 1
 
+    def clear(self) -> None:
+        """Keep no more of a round that was learnt."""
+        self._kept = []
+
     def keep(self, array: npt.NDArray[Any], index: Any = ...) -> None:
         """Remember `array[index]`."""
         if not self._whole:

@@ -7,9 +7,10 @@ Losses live in [0, 1]; a reward is 1 - loss. A context is a vector of d features
 K x d matrix (one row of features per action, one shared weight vector).
 """
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, SupportsFloat, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ __all__ = [
     "FullInformation",
     "Interaction",
     "Leader",
+    "Learner",
     "Mask",
     "Oracle",
     "ParametricScores",
@@ -135,6 +137,61 @@ class Oracle(Protocol):
         `weights[i]` times. There is a block for each action, or one for all (K x d contexts, rows x_a - x̄). `start`,
         blocks x d, is the last leader's weights, or zeros where it was not linear.
         """
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """What simulations, services and checks ask of a learner; `marginbandits.Learner` is a base that has it all."""
+
+    @property
+    def n_actions(self) -> int:
+        """K."""
+
+    def law(self, context: npt.ArrayLike, *, available: npt.ArrayLike | None = None) -> Array:
+        """The distribution `act` would draw from; nothing changes."""
+
+    def laws(self, contexts: npt.ArrayLike, *, available: npt.ArrayLike | None = None) -> Array | list[Array]:
+        """`law` for each context."""
+
+    def act(self, context: npt.ArrayLike, *, available: npt.ArrayLike | None = None) -> Decision:
+        """Draw an action from the law."""
+
+    def act_many(self, contexts: npt.ArrayLike, *, available: npt.ArrayLike | None = None) -> list[Decision]:
+        """`act` for each context in turn."""
+
+    def learn(
+        self,
+        context: npt.ArrayLike,
+        decision: Decision,
+        loss: SupportsFloat | None = None,
+        *,
+        reward: SupportsFloat | None = None,
+        available: npt.ArrayLike | None = None,
+    ) -> None:
+        """Learn the loss of a decision, wholly or not at all."""
+
+    def learn_many(
+        self,
+        contexts: npt.ArrayLike,
+        decisions: Iterable[Decision],
+        losses: Iterable[SupportsFloat] | None = None,
+        *,
+        rewards: Iterable[SupportsFloat] | None = None,
+        available: npt.ArrayLike | None = None,
+    ) -> None:
+        """`learn` for each interaction in turn, all or none."""
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The live arrays that hold everything learnt."""
+
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+
+    def dumps(self) -> bytes:
+        """Everything, as bytes that `loads` continues from."""
+
+    def save(self, target: str | os.PathLike[str]) -> None:
+        """`dumps`, to a file."""
 
 
 @runtime_checkable

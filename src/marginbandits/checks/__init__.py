@@ -7,7 +7,8 @@
 
 from marginbandits.checks.environment import check_environment
 from marginbandits.checks.features import check_features
-from marginbandits.checks.learner import LEARNER_CHECKS, check_learner
+from marginbandits.checks.learner import check_learner
+from marginbandits.checks.rounds import LEARNER_CHECKS
 from marginbandits.checks.scores import check_scores
 from marginbandits.checks.surrogate import check_surrogate
 

@@ -21,18 +21,28 @@ def check_features(features: Callable[..., Any], **arguments: Any) -> None:
     expect(one is not recipe and one is not two, "start must give a fresh copy")
     for row in rows:
         seen = one.observe(row[None])
-        before = copy.deepcopy(one.arrays())
+        before = copy.deepcopy(_arrays(one))
         expect(np.isfinite(seen).all(), "features must be finite")
         expect(np.array_equal(seen, one.transform(row[None])), "observe must return what transform then gives")
-        expect(same_arrays(before, one.arrays()), "transform must not change the state")
+        expect(same_arrays(before, _arrays(one)), "transform must not change the state")
         two.observe(row[None])
-    expect(same_arrays(one.arrays(), two.arrays()), "the same rows must give the same state")
+    expect(same_arrays(_arrays(one), _arrays(two)), "the same rows must give the same state")
     batch = one.transform(rows)
     expect(batch.shape == (60, one.n_outputs), f"there must be n_outputs features, got {batch.shape}")
     expect(np.array_equal(batch, np.concatenate([one.transform(row[None]) for row in rows])), "rows as batches")
     one.transform(rows)[:] = -1.0
     expect(np.array_equal(batch, one.transform(rows)), "the features must be a new array each time")
     three = recipe.start(5, np.random.default_rng(2))
-    for name, array in three.arrays().items():
-        array[...] = one.arrays()[name]
-    expect(np.array_equal(batch, three.transform(rows)), "`arrays` must hold the whole state")
+    for name, array in _arrays(three).items():
+        array[...] = _arrays(one)[name]
+    expect(np.array_equal(batch, three.transform(rows)), "`fields` must hold the whole state")
+    before = copy.deepcopy(_arrays(one))
+    one.journal.begin()
+    one.observe(rows[:1])
+    one.journal.undo()
+    expect(same_arrays(before, _arrays(one)), "what `observe` changes must be kept in the journal first")
+    one.check()
+
+
+def _arrays(started: Any) -> dict[str, Any]:
+    return {name: field.array for name, field in started.fields().items()}

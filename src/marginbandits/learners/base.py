@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Self, SupportsFloat
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits import policies, saving
+from marginbandits import laws, saving
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Rows, Shape, Sparse, dense, per_action, plain_row, read_many, read_one, shared
 from marginbandits.features import FeatureMap, feature_map
@@ -159,6 +159,7 @@ class Learner(Parametrised, ABC):
             except BaseException:  # an oracle, memory, an interrupt: nothing may have happened
                 journal.undo()
                 raise
+            journal.clear()
 
     def learn_many(
         self,
@@ -274,7 +275,7 @@ class Learner(Parametrised, ABC):
 
     def _law_of(self, batch: Batch, mask: Mask | None) -> Array:
         if self._map is None:
-            law = policies.uniform(len(batch.mask), batch.mask)
+            law = laws.uniform(batch)
         else:
             batch.rows = self._map.transform(batch.rows)
             law = self._laws(batch)
@@ -314,6 +315,7 @@ class Learner(Parametrised, ABC):
         except BaseException:  # an oracle, memory, an interrupt: nothing may have happened
             journal.undo()
             raise
+        journal.clear()
 
     def _learn(self, batch: Batch, action: int, loss: float, probability: float) -> None:
         if self._map is None:

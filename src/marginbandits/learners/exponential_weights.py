@@ -66,6 +66,7 @@ class ExponentialWeights(Learner):
 
     competes: ClassVar[bool] = False
     needs_every_row: ClassVar[bool] = True
+    journals: ClassVar[bool] = True
 
     @validated
     def __init__(
@@ -165,8 +166,10 @@ class ExponentialWeights(Learner):
         return laws.floored(law, one, self.mu) if self.mu > 0.0 else law
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        for array in (self._cost, self._q, self._rounds):
+            self._journal.keep(array)
         if loss > 0.0:
-            self._score(one)  # first: a function may raise
+            self._score(one)
             _charge(
                 self._scores,
                 self._margins,

@@ -27,6 +27,7 @@ True
 """
 
 import math
+from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -39,10 +40,12 @@ from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.hinge_lmc import faithful
 from marginbandits.learners.hinge_lmc.diagnostics import Monitor, RunDiagnostics
+from marginbandits.learners.hinge_lmc.files import REPLAYED, relearn, without_young_blocks
 from marginbandits.oracles.ridge import Ridge, square_norm
 from marginbandits.samplers.particles import absorb, langevin_step
 from marginbandits.samplers.reservoir import Reservoir
 from marginbandits.samplers.stored_pull import StoredPull
+from marginbandits.saving import Archive
 from marginbandits.state import Field, zeros
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Choice, Integer, OneOf, Real, Seed, validated
@@ -123,6 +126,15 @@ class HingeLMC(Learner):
             "particles": Field(self._particles),
             "log_weights": Field(self._log_weights, high=1e-9),
         }
+
+    def _fields(self) -> Mapping[str, Field]:
+        return without_young_blocks(super()._fields(), self._ridge, self._reservoir)
+
+    def _restore(self, archive: Archive) -> None:
+        young = archive.take(REPLAYED, len(self._particles))
+        super()._restore(archive)
+        for block in young:
+            relearn(self._ridge, self._reservoir, block)
 
     def _scores(self, one: Batch) -> Array:
         """K x particles."""

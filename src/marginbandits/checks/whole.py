@@ -1,0 +1,194 @@
+"""What every learner promises of its state: laws draw nothing, rounds are learnt whole; files, masks, threads."""
+
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from marginbandits.checks.common import expect, refuses, same_arrays
+from marginbandits.checks.rounds import Build, D, K, any_number_of_rows, laws_of, learner_check, snapshot, stream, train
+from marginbandits.types import Decision, Learner
+
+__all__: list[str] = ["a_failed_round_changes_nothing"]
+
+
+@learner_check
+def save_load_continue(build: Build) -> None:
+    """A learner saved and loaded, fresh or trained, continues bit for bit as if nothing had happened."""
+    with tempfile.TemporaryDirectory() as folder:
+        for matrix in (False, True):
+            for trained in (0, 60):
+                one = build(seed=np.random.default_rng(3))
+                train(one, trained, matrix=matrix)
+                path = Path(folder) / "agent.npz"
+                one.save(path)
+                two = getattr(type(one), "load")(path)  # noqa: B009  # not of the protocol: a class method
+                expect(same_arrays(one.state(), two.state()), "the loaded state differs")
+                more = [train(agent, 60, matrix=matrix, seed=1) for agent in (one, two)]
+                expect((more[0] == more[1]).all(), "the continued runs differ")
+                expect(same_arrays(one.state(), two.state()), "the continued states differ")
+
+
+@learner_check
+def batches_equal_single_rounds(build: Build) -> None:
+    """`act_many` and `learn_many` do what `act` and `learn` do one by one; a bad row refuses the whole batch."""
+    for matrix in (False, True):
+        one, two = build(), build()
+        train(one, 20, matrix=matrix)
+        train(two, 20, matrix=matrix)
+        contexts, losses = zip(*stream(15, matrix=matrix, seed=4), strict=True)
+        single = [one.act(context) for context in contexts]
+        batch = two.act_many(np.array(contexts))
+        expect([d.action for d in single] == [d.action for d in batch], "act_many differs from act")
+        costs = [loss[d.action] for loss, d in zip(losses, single, strict=True)]
+        for context, decision, cost in zip(contexts, single, costs, strict=True):
+            one.learn(context, decision, cost)
+        two.learn_many(np.array(contexts), batch, costs)
+        expect(same_arrays(one.state(), two.state()), "learn_many differs from learn")
+        spoilt = np.array(contexts)
+        spoilt[-1] = np.nan
+        refuses("context", np.nan, two.learn_many, spoilt, batch, costs)
+        expect(same_arrays(one.state(), two.state()), "a refused batch changed what was learnt")
+
+
+@learner_check
+def unavailable_actions_are_not_played(build: Build) -> None:
+    """A masked action has probability exactly 0, and the rest is a distribution."""
+    for matrix in (False, True):
+        for trained in (0, 40):
+            agent = build()
+            train(agent, trained, matrix=matrix)
+            for context, _ in stream(5, matrix=matrix, seed=3):
+                for mask in np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1], [0, 1, 0]], bool):
+                    law = agent.law(context, available=mask)
+                    expect((law[~mask] == 0).all() and abs(law.sum() - 1) < 1e-9, f"law {law} under mask {mask}")
+
+
+@learner_check
+def laws_draw_nothing(build: Build) -> None:
+    """`law` and `laws` say what `act` draws from, in any number at a time, bit for bit, and leave no trace."""
+    for matrix in (False, True):
+        for trained in (0, 50):
+            one, two = build(), build()
+            train(one, trained, matrix=matrix)
+            train(two, trained, matrix=matrix)
+            contexts = [context for context, _ in stream(12, matrix=matrix, seed=5)]
+            before = snapshot(one)
+            laws = np.array(one.laws(np.array(contexts)))
+            expect(np.array_equal(laws, [one.law(context) for context in contexts]), "laws must be each context's law")
+            expect(np.array_equal(one.laws(contexts[:1]), laws[:1]), "a batch of one must give the same law")
+            expect(same_arrays(before, one.state()), "asking for laws changed what was learnt")
+            for context, law in zip(contexts, laws, strict=True):
+                first, second = one.act(context), two.act(context)
+                expect(first.action == second.action, "asking for laws changed later draws")
+                expect(np.array_equal(np.array(first.distribution), law), "act must draw from the law")
+
+
+@learner_check
+def a_failed_round_changes_nothing(build: Build) -> None:
+    """Whatever fails inside `learn` or `learn_many`, at its very end, the learner is as before and goes on alike."""
+    for matrix in (False, True):
+        for trained in (0, 1, 40):
+            one, two = build(), build()
+            train(one, trained, matrix=matrix)
+            train(two, trained, matrix=matrix)
+            contexts, losses = zip(*stream(6, matrix=matrix, seed=8), strict=True)
+            before = snapshot(one)
+            with _failing(one):
+                for n in (1, 6):
+                    decisions, costs = [Decision(0, 0.5)] * n, [float(loss[0]) for loss in losses[:n]]
+                    try:
+                        one.learn_many(list(contexts[:n]), decisions, costs)
+                    except _InjectedError:
+                        pass
+                    else:
+                        raise AssertionError("an error inside learn must reach the caller")
+            expect(same_arrays(before, one.state()), f"a failed round changed what was learnt (after {trained} rounds)")
+            again = [train(agent, 30, matrix=matrix, seed=9) for agent in (one, two)]
+            expect((again[0] == again[1]).all(), "a failed round changed what came after")
+            expect(same_arrays(one.state(), two.state()), "a failed round changed what was learnt after it")
+
+
+class _InjectedError(Exception):
+    """Stands for anything that can go wrong."""
+
+
+@contextmanager
+def _failing(agent: Learner) -> Iterator[None]:
+    """While this lasts, every round fails after everything was done."""
+    inner: Any = agent
+    update = inner._update
+
+    def fails(*args: object) -> None:
+        update(*args)
+        raise _InjectedError
+
+    inner._update = fails
+    try:
+        yield
+    finally:
+        del inner._update
+
+
+@learner_check
+def masked_rows_reach_nothing(build: Build) -> None:
+    """Rows of actions that are not available, whatever they hold, change no law and nothing that is learnt."""
+    if not any_number_of_rows(build()):
+        return
+    one, two = build(), build()
+    rng = np.random.default_rng(6)
+    for context, losses in stream(40, matrix=True):
+        padded = np.insert(context, [1, 3], 1e6 * rng.standard_normal((2, D)), axis=0)
+        mask = np.array([True, False, True, True, False])
+        action = int(rng.integers(K))
+        law = two.law(padded, available=mask)
+        expect(np.array_equal(law[mask], one.law(context)) and not law[~mask].any(), "a masked row changed the law")
+        one.learn(context, Decision(action, 1 / K), losses[action])
+        two.learn(padded, Decision([0, 2, 3][action], 1 / K), losses[action], available=mask)
+    expect(same_arrays(one.state(), two.state()), "a masked row changed what was learnt")
+
+
+@learner_check
+def rows_may_come_and_go(build: Build) -> None:
+    """K x d contexts may have another number of rows in every round, one at a time or many; else they are refused."""
+    agent = build()
+    rng = np.random.default_rng(4)
+    if not any_number_of_rows(agent):
+        refuses("context", None, agent.act, np.ones((K + 2, D)))
+        return
+    for t in range(60):
+        context = 10.0 * rng.standard_normal((1 + t % 6, D))
+        decision = agent.act(context)
+        law = agent.law(context)
+        expect(law.shape == (len(context),) and abs(law.sum() - 1.0) < 1e-9, f"law {law} of {len(context)} rows")
+        agent.learn(context, decision, float(rng.random()))
+    ragged = [10.0 * rng.standard_normal((n, D)) for n in (2, 5, 3)]
+    for context, law in zip(ragged, agent.laws(ragged), strict=True):
+        expect(np.array_equal(law, agent.law(context)), "laws of contexts of different sizes must be each one's law")
+
+
+@learner_check
+def threads_share_one_learner(build: Build) -> None:
+    """Rounds learnt by four threads at a time, from the very first on, are all counted, and nothing breaks."""
+    agent, twin = build(), build()
+    rounds = list(stream(80))
+    train(twin, 80)
+
+    def some(part: int) -> None:
+        for context, losses in rounds[part::4]:
+            decision = agent.act(context)
+            agent.learn(context, decision, losses[decision.action])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(some, range(4)))
+    expect(_counts(agent) == _counts(twin), "rounds were lost between threads")
+    expect(np.isfinite(laws_of(agent)).all(), "laws must stay finite")
+
+
+def _counts(agent: Learner) -> dict[str, float]:
+    """What counts rounds, whichever they were: the rows that scaling has seen."""
+    return {name: float(a[0, 0]) for name, a in agent.state().items() if name.endswith("moments")}

@@ -1,0 +1,52 @@
+"""A young Hinge-LMC in a small file: a Gaussian part of few rounds is saved as those rounds.
+
+A block's factor has d²/2 numbers, its first rounds have d each and are in the reservoir, in order, until that is full.
+So while a block has seen fewer than d/4 rounds, its factor is left out and made again by learning them again. It is left
+out only if that gives the same bits.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.oracles.ridge import Ridge
+from marginbandits.samplers.reservoir import Reservoir
+from marginbandits.state import Field
+
+__all__ = ["REPLAYED", "relearn", "without_young_blocks"]
+
+REPLAYED = "ridge.replayed"
+
+
+def relearn(ridge: Ridge, reservoir: Reservoir, block: int) -> None:
+    """Learn a block's rounds again, from nothing."""
+    for row, loss in zip(reservoir.rows[block], reservoir.losses[block, : reservoir.held(block)], strict=False):
+        ridge.learn(row, block, 1.0 - 2.0 * loss)
+
+
+def without_young_blocks(fields: Mapping[str, Field], ridge: Ridge, reservoir: Reservoir) -> Mapping[str, Field]:
+    """The fields to save: young blocks as they began, and a list of which they are."""
+    n_blocks, d = ridge.theta.shape
+    few = min(reservoir.losses.shape[1], d // 4)
+    young = np.flatnonzero((reservoir.seen > 0) & (reservoir.seen <= few))
+    if len(young) == 0:
+        return {**fields, REPLAYED: Field(young)}
+    fresh = Ridge(n_blocks, d, ridge.regularisation)
+    theta, factor = fresh.theta.copy(), fresh.factor.copy()
+    replayed: list[int] = []
+    for block in range(n_blocks):
+        if block in young:
+            relearn(fresh, reservoir, block)
+        same = _same(fresh.theta[block], ridge.theta[block]) and _same(fresh.factor[block], ridge.factor[block])
+        if block in young and same:
+            replayed.append(block)
+        else:
+            theta[block], factor[block] = ridge.theta[block], ridge.factor[block]
+    kept = {"ridge.theta": theta, "ridge.factor": factor}
+    smaller = {name: fields[name]._replace(array=array) for name, array in kept.items()}
+    return {**fields, **smaller, REPLAYED: Field(np.array(replayed, np.int64))}
+
+
+def _same(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> bool:
+    return one.tobytes() == other.tobytes()

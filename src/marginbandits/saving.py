@@ -165,13 +165,12 @@ class Archive:
             array[where] = 0
             array[np.ix_(where, *(np.arange(n) for n in stored.shape[1:]))] = stored
 
-    def take(self, name: str, below: int) -> list[int]:
-        """A list of whole numbers from 0 to `below` - 1, ascending."""
-        numbers = self.arrays.pop(name)
-        whole = numbers.dtype == np.int64 and numbers.ndim == 1 and (np.diff(numbers) > 0).all()
-        if not whole or (len(numbers) and not 0 <= numbers[0] <= numbers[-1] < below):
-            raise ValueError(f"{name} must be whole numbers below {below}, got {quoted(numbers)}")
-        return list(map(int, numbers))
+    def take(self, name: str, n: int) -> list[int]:
+        """Which of n things an array of booleans marks."""
+        marked = self.arrays.pop(name)
+        if marked.dtype != bool or marked.ndim != 1 or len(marked) > n:
+            raise ValueError(f"{name} must be at most {n} booleans, got {quoted(marked)}")
+        return np.flatnonzero(marked).tolist()
 
     def done(self) -> None:
         """Every array must have been asked for."""

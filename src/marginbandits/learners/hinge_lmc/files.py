@@ -1,7 +1,7 @@
 """A young Hinge-LMC in a small file: a Gaussian part of few rounds is saved as those rounds.
 
 A block's factor has d²/2 numbers, its first rounds have d each and are in the reservoir, in order, until that is full.
-So while a block has seen fewer than d/4 rounds, its factor is left out and made again by learning them again. It is left
+So while a block has seen at most d/4 rounds, its factor is left out, and made again by learning those. It is left
 out only if that gives the same bits.
 """
 
@@ -30,22 +30,22 @@ def without_young_blocks(fields: Mapping[str, Field], ridge: Ridge, reservoir: R
     n_blocks, d = ridge.theta.shape
     few = min(reservoir.losses.shape[1], d // 4)
     young = np.flatnonzero((reservoir.seen > 0) & (reservoir.seen <= few))
+    replayed = np.zeros(n_blocks, bool)
     if len(young) == 0:
-        return {**fields, REPLAYED: Field(young)}
+        return {**fields, REPLAYED: Field(replayed)}
     fresh = Ridge(n_blocks, d, ridge.regularisation)
     theta, factor = fresh.theta.copy(), fresh.factor.copy()
-    replayed: list[int] = []
     for block in range(n_blocks):
         if block in young:
             relearn(fresh, reservoir, block)
         same = _same(fresh.theta[block], ridge.theta[block]) and _same(fresh.factor[block], ridge.factor[block])
         if block in young and same:
-            replayed.append(block)
+            replayed[block] = True
         else:
             theta[block], factor[block] = ridge.theta[block], ridge.factor[block]
     kept = {"ridge.theta": theta, "ridge.factor": factor}
     smaller = {name: fields[name]._replace(array=array) for name, array in kept.items()}
-    return {**fields, **smaller, REPLAYED: Field(np.array(replayed, np.int64))}
+    return {**fields, **smaller, REPLAYED: Field(replayed)}
 
 
 def _same(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> bool:

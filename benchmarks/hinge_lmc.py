@@ -53,10 +53,10 @@ def rounds_per_second(n_rounds: int) -> None:
 
 def throughput(d: int = 500, n: int = 80, minibatch: int = 256) -> None:
     rng = np.random.default_rng(0)
-    several, rows = (rng.standard_normal((count, d), np.float32) for count in (2 * n, minibatch))
-    losses, margins = rng.integers(0, 2, minibatch).astype(np.float32), np.full(n, 0.8, np.float32)
-    pull, every, at = StoredPull(1, n, minibatch, d, np.float32), slice(0, n), slice(0, minibatch)
-    square = rng.standard_normal((2048, 2048), np.float32)
+    several, rows = (rng.standard_normal((count, d)) for count in (2 * n, minibatch))
+    losses, margins = rng.integers(0, 2, minibatch).astype(float), np.full(n, 0.8)
+    pull, every, at = StoredPull(1, n, minibatch, d), slice(0, n), slice(0, minibatch)
+    square = rng.standard_normal((2048, 2048))
     rates: tuple[list[float], list[float]] = [], []
     for _ in range(7):  # in alternation, so that whatever else the machine does meets both
         start = time.perf_counter()

@@ -3,7 +3,13 @@
 import numpy as np
 
 import marginbandits as mb
+from marginbandits.contexts import Batch, per_action
 from marginbandits.types import Array
+
+
+def vectors(x: Array, n_actions: int) -> Batch:
+    """One vector, or rows of several, as contexts of so many actions."""
+    return per_action(np.atleast_2d(x), n_actions)
 
 
 def played(agent: mb.Learner, n: int, d: int = 4, *, noise: float = 0.1) -> Array:

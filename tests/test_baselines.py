@@ -17,7 +17,7 @@ from marginbandits.learners.baselines.cover import raised
 from marginbandits.oracles.online_regression import OnlineRegression
 from marginbandits.types import Array
 from tests import naive
-from tests.problems import law
+from tests.problems import law, vectors
 
 BARE = mb.Identity()
 
@@ -63,9 +63,9 @@ class TestOnlineRegression:
         for x in X:
             target, importance = float(x[0] + 0.1 * x[1] > 0), float(rng.choice([0.0, 0.3, 1.0, 7.0]))
             target *= float(rng.choice([1.0, 1.0, -2.0, 3.0]))  # costs of an estimate go beyond [0, 1]
-            assert oracle.predict(x[None])[1] == pytest.approx(twin.predict(x), abs=1e-9)
+            assert oracle.predict(vectors(x, 2))[1] == pytest.approx(twin.predict(x), abs=1e-9)
             if x.any():
-                oracle.learn(x[None], 1, target, importance)
+                oracle.learn(vectors(x, 2), 1, target, importance)
                 twin.learn(x, target, importance)
         assert not oracle.state[0, 0].any()  # the other action's model was not touched
 
@@ -74,8 +74,8 @@ class TestOnlineRegression:
         x = np.array([[1.0, -2.0]])
         for importance in (1e3, 1e6):
             oracle = OnlineRegression(1, 1, 2, 0.5)
-            oracle.learn(x, 0, 0.8, importance)
-            assert oracle.predict(x)[0] == pytest.approx(0.8, abs=1e-6)  # never beyond the target
+            oracle.learn(vectors(x, 1), 0, 0.8, importance)
+            assert oracle.predict(vectors(x, 1))[0] == pytest.approx(0.8, abs=1e-6)  # never beyond the target
 
     def test_scale_of_the_features_does_not_matter(self) -> None:
         rng = np.random.default_rng(1)
@@ -83,15 +83,17 @@ class TestOnlineRegression:
         plain, scaled = OnlineRegression(1, 1, 3, 0.5), OnlineRegression(1, 1, 3, 0.5)
         factor = np.array([1e-3, 1.0, 1e4])
         for x, target in zip(X, targets, strict=True):
-            assert plain.predict(x[None])[0] == pytest.approx(scaled.predict((x * factor)[None])[0], abs=1e-9)
-            plain.learn(x[None], 0, target)
-            scaled.learn((x * factor)[None], 0, target)
+            assert plain.predict(vectors(x, 1))[0] == pytest.approx(
+                scaled.predict(vectors((x * factor)[None], 1))[0], abs=1e-9
+            )
+            plain.learn(vectors(x, 1), 0, target)
+            scaled.learn(vectors((x * factor)[None], 1), 0, target)
 
     def test_ranges_solve_their_equation(self) -> None:
         """As Vowpal Wabbit asks: one more example, of the extreme target one beyond the range, counted w times."""
         oracle, twin, delta = OnlineRegression(1, 1, 3, 0.5), naive.OnlineRegression(3, 0.5), 0.002
         for t, (x, _, loss) in enumerate(islice(logged_rounds(80), 1, None)):
-            predicted, (low, high) = twin.predict(x), oracle.ranges(x[None], delta)
+            predicted, (low, high) = twin.predict(x), oracle.ranges(vectors(x, 1), delta)
             reached = []
             for gap in (max(predicted, 0.0) + 1, 2 - min(predicted, 1.0)):
                 largest = np.maximum(twin.N, np.abs(x))
@@ -102,7 +104,7 @@ class TestOnlineRegression:
             assert low[0] == pytest.approx(np.clip(predicted - reached[0], 0, 1), abs=1e-5)
             assert high[0] == pytest.approx(np.clip(predicted + reached[1], 0, 1), abs=1e-5)
             if t % 2 == 0:
-                oracle.learn(x[None], 0, loss, 0.5)
+                oracle.learn(vectors(x, 1), 0, loss, 0.5)
                 twin.learn(x, loss, 0.5)
 
     def test_ranges_hold_the_prediction_and_shrink_with_evidence(self) -> None:
@@ -111,14 +113,14 @@ class TestOnlineRegression:
         widths = []
         for rounds in (20, 2000):
             for _ in range(rounds):
-                oracle.learn(x + 0.3 * rng.standard_normal((1, 2)), 0, float(0.3 + 0.4 * rng.random()))
-            low, high = oracle.ranges(x, 0.01)
-            assert (low <= oracle.predict(x)).all()
-            assert (high >= oracle.predict(x)).all()
+                oracle.learn(vectors(x + 0.3 * rng.standard_normal((1, 2)), 2), 0, float(0.3 + 0.4 * rng.random()))
+            low, high = oracle.ranges(vectors(x, 2), 0.01)
+            assert (low <= oracle.predict(vectors(x, 2))).all()
+            assert (high >= oracle.predict(vectors(x, 2))).all()
             widths.append(high[0] - low[0])
         assert 0 < widths[-1] < 0.6 * widths[0]
         assert low[1] == 0.0  # nothing bad is known of the other action
-        tight, loose = (oracle.ranges(x, delta)[1][0] for delta in (0.001, 0.1))
+        tight, loose = (oracle.ranges(vectors(x, 2), delta)[1][0] for delta in (0.001, 0.1))
         assert tight < loose
 
 
@@ -127,7 +129,7 @@ def test_squarecb_plays_inverse_gaps() -> None:
     x = np.array([1.0])
     for action, loss in ((0, 0.2), (1, 0.6), (2, 0.9)) * 20:
         agent.learn(x, mb.Decision(action, 1 / 3), loss)
-    losses = agent._oracle.predict(x[None])
+    losses = agent._oracle.predict(vectors(x, 3))
     gamma = 5.0 * math.sqrt(60)
     expected = 1 / (3 + gamma * (losses - losses[0]))
     expected[0] = 1 - expected[1:].sum()
@@ -153,7 +155,7 @@ def test_regcb_is_optimistic_or_eliminates() -> None:
         for action, loss in ((0, 0.3), (1, 0.9)) * 60:
             agent.learn(x, mb.Decision(action, 0.5), loss)
         delta = 0.01 * math.log(3 * 120)
-        low, high = agent._oracle.ranges(x[None], delta)
+        low, high = agent._oracle.ranges(vectors(x, 3), delta)
         kept = low == low.min() if play == "optimistic" else low <= high.min()
         assert np.allclose(law(agent, x), kept / kept.sum())
         assert law(agent, x)[1] == 0.0  # known to be bad
@@ -167,11 +169,11 @@ def test_bag_plays_votes_and_the_first_policy_sees_everything_once() -> None:
     for _ in range(50):
         x, action, loss = rng.standard_normal(2), int(rng.integers(3)), float(rng.random())
         agent.learn(x, mb.Decision(action, 1 / 3), loss)
-        alone.learn(x[None], action, loss)
+        alone.learn(vectors(x, 3), action, loss)
     x = np.ones(2)
     assert np.array_equal(agent._oracle.state[0], alone.state[0])
     assert len({agent._oracle.state[j].tobytes() for j in range(5)}) == 5
-    votes = [policies.greedy(-agent._oracle.predict(x[None], j)) for j in range(5)]
+    votes = [policies.greedy(-agent._oracle.predict(vectors(x, 3), j)) for j in range(5)]
     assert np.allclose(law(agent, x), np.mean(votes, 0))
 
 
@@ -183,7 +185,7 @@ def test_cover_raises_the_mean_vote_on_its_support_and_covers_more_with_psi() ->
         for t in range(200):
             agent.learn(x, mb.Decision(t % 4, 0.25), (0.2, 0.3, 0.4, 0.5)[t % 4])
         floor = min(1 / 4, 1 / math.sqrt(4 * 200))
-        votes = [agent._oracle.predict(x[None], j).argmin() for j in range(6)]
+        votes = [agent._oracle.predict(vectors(x, 4), j).argmin() for j in range(6)]
         share = np.bincount(votes, minlength=4) / 6
         played = law(agent, x)
         assert played.sum() == pytest.approx(1.0)
@@ -240,14 +242,14 @@ def test_where_vowpal_wabbit_ignores_probabilities_weighting_is_a_smaller_rate(
     for x, decision, loss in logged_rounds(60):
         weighted.learn(x, decision, loss)
         slower.learn(x, decision, loss)
-        assert np.allclose(weighted._oracle.predict(x[None]), slower._oracle.predict(x[None]))
+        assert np.allclose(weighted._oracle.predict(vectors(x, 3)), slower._oracle.predict(vectors(x, 3)))
 
 
 def test_bag_weighted_counts_a_round_by_its_probability() -> None:
     agent, alone = mb.Bag(3, n_policies=2, weighted=True, features=BARE, seed=0), OnlineRegression(1, 3, 3, 0.5)
     for x, decision, loss in logged_rounds(30):
         agent.learn(x, decision, loss)
-        alone.learn(x[None], decision.action, loss, 1 / (3 * decision.probability))
+        alone.learn(vectors(x, 3), decision.action, loss, 1 / (3 * decision.probability))
     assert np.array_equal(agent._oracle.state[0], alone.state[0])
 
 

@@ -1,5 +1,6 @@
 """Negative controls: each class below breaks one promise, and the check of that promise must say so."""
 
+import time
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import marginbandits as mb
-from marginbandits import policies
+from marginbandits import laws
 from marginbandits.checks import (
     LEARNER_CHECKS,
     check_environment,
@@ -17,36 +18,38 @@ from marginbandits.checks import (
     check_scores,
     check_surrogate,
 )
-from marginbandits.types import Array, Mask
+from marginbandits.contexts import Batch, Shape, dense
+from marginbandits.learners.base import Parts
+from marginbandits.state import Field
+from marginbandits.types import Array
 from tests.test_contract import ARGUMENTS
 
 
 class Lying(mb.LinUCB):
     """Claims more confidence than it plays with."""
 
-    def _act(self, rows: Array, mask: Mask) -> mb.Decision:
-        decision = super()._act(rows, mask)
-        assert decision.distribution is not None
-        law = decision.distribution**0.5 if (decision.distribution < 1).all() else 0.9 * decision.distribution + 0.1 / 3
-        law = law / law.sum()
-        return mb.Decision(decision.action, float(law[decision.action]), law)
+    def _decided(self, action: int, probability: float, law: Array) -> mb.Decision:
+        claimed = law**0.5 if (law < 1).all() else 0.9 * law + 0.1 / 3
+        claimed = claimed / claimed.sum()
+        return mb.Decision(action, float(claimed[action]), claimed)
 
 
 class Impossible(mb.LinUCB):
     """Plays an action of probability 0."""
 
-    def _act(self, rows: Array, mask: Mask) -> mb.Decision:
-        law = np.array([1.0, 0.0, 0.0]) if mask.all() else policies.uniform(3, mask)
-        return mb.Decision(1, float(law[1]), law)
+    def _laws(self, batch: Batch) -> Array:
+        return np.tile([1.0, 0.0, 0.0], len(batch))
+
+    def _decided(self, action: int, probability: float, law: Array) -> mb.Decision:
+        return super()._decided(1, float(law[1]), law)
 
 
 class Mumbling(mb.LinUCB):
     """Refuses without saying what."""
 
-    @staticmethod
-    def _loss(loss: object, reward: object) -> float:
+    def learn(self, *args: Any, **kwargs: Any) -> None:
         try:
-            return mb.LinUCB._loss(loss, reward)
+            super().learn(*args, **kwargs)
         except ValueError:
             raise ValueError("bad loss or reward") from None
 
@@ -54,99 +57,142 @@ class Mumbling(mb.LinUCB):
 class Peeking(mb.LinUCB):
     """Learns from contexts while acting."""
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        self._ridge.learn(rows, 0, 0.5)
-        return super()._distribution(rows, available)
+    def _laws(self, batch: Batch) -> Array:
+        self._ridge.learn(dense(batch.rows)[0], 0, 0.5)
+        return super()._laws(batch)
 
 
 class Biased(mb.LinUCB):
     """Prefers action 0."""
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        law = super()._distribution(rows, available)
-        return law if not available[0] else 0.8 * law + 0.2 * np.eye(self.n_actions)[0]
+    def _laws(self, batch: Batch) -> Array:
+        law = super()._laws(batch).reshape(len(batch), -1)
+        return np.where(batch.mask[0], 0.8 * law + 0.2 * np.eye(law.shape[1])[0], law).ravel()
 
 
 class Hoarding(mb.LinUCB):
     """Keeps every context."""
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        super()._begin(n_blocks, n_features)
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
         self._kept: list[Array] = []
+        return super()._begin(shape, n_features)
 
-    def _update(self, rows: Array, action: int, loss: float, probability: float) -> None:
-        self._kept.append(np.repeat(rows, 10, 0))
-        super()._update(rows, action, loss, probability)
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        self._kept.append(np.repeat(dense(one.rows), 10, 0))
+        super()._update(one, action, loss, probability)
 
 
 class Forgetting(mb.LinUCB):
     """Does not save its weights."""
 
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {"factor": self._ridge.factor}
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
+        super()._begin(shape, n_features)
+        return {"factor": Field(self._ridge.factor)}
 
 
 class Restless(mb.LinUCB):
     """Seeds itself."""
 
-    def _begin(self, n_blocks: int, n_features: int) -> None:
-        super()._begin(n_blocks, n_features)
+    def _begin(self, shape: Shape, n_features: int) -> Parts:
         self._draws = np.random.default_rng()
+        return super()._begin(shape, n_features)
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        return policies.explore(super()._distribution(rows, available), 0.5 / available.sum(), available)
+    def _laws(self, batch: Batch) -> Array:
+        return laws.explored(super()._laws(batch), batch, 0.5)
 
 
 class Dicing(mb.LinUCB):
     """Rolls a new law for every act, and logs the law of that roll instead of the marginal."""
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        return policies.proportional(self._draws.random(self.n_actions), available)
+    def _laws(self, batch: Batch) -> Array:
+        return laws.proportional(self._draws.random(len(batch.mask)), batch)
 
 
 class Careless(mb.LinUCB):
     """Ignores the mask."""
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        return super()._distribution(rows, np.ones_like(available))
+    def _laws(self, batch: Batch) -> Array:
+        return super()._laws(Batch(batch.rows, batch.shared, batch.starts, np.ones_like(batch.mask)))
 
 
 class Fragile(mb.LinUCB):
     """Learns from a bad loss before refusing it."""
 
-    @staticmethod
-    def _loss(loss: object, reward: object) -> float:
-        return 2.0 if reward is None else 1.0 - float(reward)  # type: ignore[arg-type]  # refused on purpose
+    def learn(self, context: Any, decision: Any, loss: Any = None, **how: Any) -> None:
+        if isinstance(loss, float) and loss > 1.0:
+            super().learn(context, decision, 1.0)
+        super().learn(context, decision, loss, **how)
 
 
 class Stubborn(mb.LinUCB):
     """Never uses what it learnt."""
 
-    def _distribution(self, rows: Array, available: Mask) -> Array:
-        return policies.uniform(self.n_actions, available)
+    def _laws(self, batch: Batch) -> Array:
+        return laws.uniform(batch)
 
 
 class Exploding(mb.LinUCB):
     """Overflows on large contexts."""
 
-    def _act(self, rows: Array, mask: Mask) -> mb.Decision:
-        decision = super()._act(rows, mask)
-        decision.distribution = np.full(self.n_actions, np.nan) if rows.max() > 1e50 else decision.distribution
-        return decision
+    def law(self, context: Any, *, available: Any = None) -> Array:
+        law = super().law(context, available=available)
+        return np.full(len(law), np.nan) if np.max(context) > 1e50 else law
 
 
 class Batched(mb.LinUCB):
     """Learns batches backwards."""
 
-    def learn_many(self, contexts: Any, decisions: Any, losses: Any = None, *, rewards: Any = None) -> None:
-        super().learn_many(contexts[::-1], decisions[::-1], losses[::-1])
+    def learn_many(self, contexts: Any, decisions: Any, losses: Any = None, **how: Any) -> None:
+        super().learn_many(contexts[::-1], decisions[::-1], losses[::-1], **how)
 
 
 class Confused(mb.LinUCB):
     """Doubles sparse contexts."""
 
-    def learn(self, context: Any, decision: mb.Decision, loss: Any = None, *, reward: Any = None) -> None:
-        super().learn(2 * context if sparse.issparse(context) else context, decision, loss, reward=reward)
+    def learn(self, context: Any, decision: mb.Decision, loss: Any = None, **how: Any) -> None:
+        super().learn(2 * context if sparse.issparse(context) else context, decision, loss, **how)
+
+
+class Spending(mb.LinUCB):
+    """Draws when it is only asked."""
+
+    def law(self, context: Any, *, available: Any = None) -> Array:
+        self._draws.random()
+        return super().law(context, available=available)
+
+
+class Hasty(mb.LinUCB):
+    """Changes its weights without keeping what they were."""
+
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        self._ridge.theta += 0.01
+        super()._update(one, action, loss, probability)
+
+
+class Greedy(mb.LinUCB):
+    """Looks at rows that are not available."""
+
+    def _one(self, rows: Any, together: bool, available: Any) -> Any:
+        return (
+            super()._one(rows, together, None) if together and self._shape else super()._one(rows, together, available)
+        )
+
+
+class Rigid(mb.LinUCB):
+    """Counts on K rows."""
+
+    def _laws(self, batch: Batch) -> Array:
+        return super()._laws(batch)[: self.n_actions * len(batch)]
+
+
+class Racing(mb.LinUCB):
+    """Learns without the lock."""
+
+    def learn(self, *args: Any, **kwargs: Any) -> None:
+        count = 0.0 if self._map is None else float(self.state()["features.moments"][0, 0])
+        time.sleep(0.001)
+        super().learn(*args, **kwargs)
+        self.state()["features.moments"][0] = count + 1.0
 
 
 class Unchecked(mb.LinUCB):
@@ -177,13 +223,23 @@ class Unchecked(mb.LinUCB):
         (Confused, "any_order_and_delay"),
         (Batched, "batches_equal_single_rounds"),
         (Careless, "unavailable_actions_are_not_played"),
+        (Spending, "laws_draw_nothing"),
+        (Hasty, "a_failed_round_changes_nothing"),
+        (Greedy, "masked_rows_reach_nothing"),
+        (Rigid, "rows_may_come_and_go"),
+        (Racing, "threads_share_one_learner"),
         (Hoarding, "memory_does_not_grow"),
         (Stubborn, "better_than_uniform"),
     ],
 )
 def test_the_contract_catches(learner: type[mb.Learner], check: str) -> None:
-    with pytest.raises(AssertionError, match=f"breaks '{check}'"):
-        check_learner(learner)
+    with pytest.raises(AssertionError):
+        LEARNER_CHECKS[check](lambda **more: learner(**{"n_actions": 3, "seed": 0, **more}))
+
+
+def test_what_is_broken_is_named() -> None:
+    with pytest.raises(AssertionError, match="Peeking breaks 'act_learns_nothing'"):
+        check_learner(Peeking)
 
 
 def test_an_impossible_action_is_caught() -> None:
@@ -268,7 +324,7 @@ class Backwards(mb.Hinge):
 class Shifty(mb.Standardise):
     """Learns while it transforms."""
 
-    def _transform(self, rows: Array) -> Array:
+    def _transform(self, rows: Any) -> Any:
         self._observe(rows)
         return super()._transform(rows)
 
@@ -276,8 +332,8 @@ class Shifty(mb.Standardise):
 class Hiding(mb.Standardise):
     """Does not say all it knows."""
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {"count": self._count}
+    def fields(self) -> dict[str, Field]:
+        return {"count": Field(self._moments[:1])}
 
 
 class Costly(mb.LinearRealizable):

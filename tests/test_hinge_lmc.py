@@ -9,7 +9,6 @@ from scipy.optimize import minimize
 import marginbandits as mb
 from marginbandits.checks import check_learner
 from marginbandits.learners.hinge_lmc.diagnostics import BINS, Monitor
-from marginbandits.learners.hinge_lmc.practical import HOPE
 from marginbandits.types import Array
 from tests import naive
 from tests.problems import played
@@ -38,7 +37,7 @@ def test_without_noise_particles_find_the_least_of_the_potential() -> None:
             return naive.two_sided_cost(w, rows, losses, margin) + float(w @ w) / 2
 
         least = minimize(potential, np.zeros(5), method="Powell", options={"xtol": 1e-8, "ftol": 1e-10}).fun
-        ridge = potential(state["theta"][block])
+        ridge = potential(state["ridge.theta"][block])
         assert ridge > 1.1 * least, "the margin must matter for this to test anything"
         # Steps of fixed size swing about the kinks, within a quarter of what the margin changes.
         assert potential(state["particles"][block, 0]) - least < 0.25 * (ridge - least)
@@ -51,7 +50,7 @@ def test_play_is_the_most_hopeful_action_over_a_floor() -> None:
     features = agent._map.transform(z[None]) if agent._map else None
     assert features is not None
     scores = agent.state()["particles"] @ features[0]
-    hopeful = scores.mean(1) + HOPE * scores.std(1)
+    hopeful = scores.mean(1) + agent.HOPE * scores.std(1)
     law = agent.act(z).distribution
     assert law is not None
     floor = 0.02 / (3 * np.sqrt(100))

@@ -197,11 +197,11 @@ def test_an_oracle_that_fails_costs_one_leader_and_no_more() -> None:
 def test_scores_of_one_context_sum_to_zero_whatever_the_leader() -> None:
     followed = Followed(Stubborn(), 3, 2)
     followed.leader = LinearLeader(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 9.0]]))
-    assert np.allclose(followed.scores(np.array([[1.0, 1.0]])), [-5.0, -1.0, 6.0])
+    assert np.allclose(followed.scores(np.array([[1.0, 1.0]]), False), [-5.0, -1.0, 6.0])
     shared = Followed(Stubborn(), 1, 2)
     shared.leader = LinearLeader(np.array([[1.0, 2.0]]))
     rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    assert np.allclose(shared.scores(rows), [-1.0, 0.0, 1.0])
-    kept, block = shared.round(rows, 2)
+    assert np.allclose(shared.scores(rows, True), [-1.0, 0.0, 1.0])
+    kept, block = shared.round(rows, True, 2)
     assert block == 0
     assert np.allclose(shared.leader.scores(kept[None]), 1.0)

@@ -202,7 +202,7 @@ def test_stretches_come_by_every_round_in_turn() -> None:
 def test_the_stored_pull_is_the_pull_once_every_round_was_looked_at() -> None:
     rng = np.random.default_rng(0)
     rows, losses, margins = rng.standard_normal((20, 4)), rng.random(20), np.array([0.1, 0.5, 2.0])
-    pull, every = StoredPull(2, 3, 20, 4, np.float64), slice(0, 3)
+    pull, every = StoredPull(2, 3, 20, 4), slice(0, 3)
     for _ in range(3):  # from the slopes of other particles to those of these
         particles = rng.standard_normal((3, 4))
         for start in range(0, 20, 7):
@@ -216,17 +216,9 @@ def test_the_stored_pull_is_the_pull_once_every_round_was_looked_at() -> None:
     assert np.allclose(pull.total[1], naive.hinge_pull(particles, rows[10:], losses[10:], margins))
 
 
-def test_the_stored_pull_keeps_the_precision_it_was_given() -> None:
-    pull = StoredPull(1, 2, 3, 4, np.float32)
-    ones = np.ones((3, 4), np.float32)
-    pull.refresh(0, slice(0, 2), slice(0, 3), ones[:2], ones, np.zeros(3, np.float32), np.ones(2, np.float32))
-    assert pull.total.dtype == pull.slopes.dtype == np.float32
-    assert (pull.total == 3.0).all()
-
-
 def test_the_stored_pull_moves_only_the_particles_it_is_told_to() -> None:
     rng = np.random.default_rng(0)
     rows, losses, particles, margins = rng.standard_normal((5, 4)), np.ones(5), -9 * np.ones((3, 4)), np.full(3, 0.1)
-    pull = StoredPull(1, 3, 5, 4, np.float64)
+    pull = StoredPull(1, 3, 5, 4)
     pull.refresh(0, slice(1, 2), slice(0, 5), particles[1:2], np.abs(rows), losses, margins[1:2])
     assert pull.total[0].any(1).tolist() == [False, True, False]

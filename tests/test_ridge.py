@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
+from marginbandits import contexts
 from marginbandits.oracles.ridge import Ridge
 from tests import naive
+from tests.problems import vectors
 
 
 @pytest.mark.parametrize("d", [1, 2, 7, 40])
@@ -11,14 +13,14 @@ def test_agrees_with_the_batch_solution(d: int) -> None:
     Z, targets, blocks = rng.standard_normal((300, d)), rng.random(300), rng.integers(3, size=300)
     ridge = Ridge(3, d, regularisation=0.3)
     for z, target, block in zip(Z, targets, blocks, strict=True):
-        ridge.learn(z[None], int(block), float(target))
+        ridge.learn(z, int(block), float(target))
     for block in range(3):
         theta, inverse = naive.ridge(Z[blocks == block], targets[blocks == block], 0.3)
         assert np.allclose(ridge.theta[block], theta)
         assert np.allclose(ridge.covariance(block), inverse)
         probe = rng.standard_normal((1, d))
-        assert np.isclose(ridge.predict(probe)[block], theta @ probe[0])
-        assert np.isclose(ridge.variance(probe)[block], probe[0] @ inverse @ probe[0])
+        assert np.isclose(ridge.predict(vectors(probe, 3))[block], theta @ probe[0])
+        assert np.isclose(ridge.variance(vectors(probe, 3))[block], probe[0] @ inverse @ probe[0])
 
 
 def test_one_block_pairs_with_each_actions_row() -> None:
@@ -26,12 +28,26 @@ def test_one_block_pairs_with_each_actions_row() -> None:
     shared, twin = Ridge(1, 4, regularisation=1.0), Ridge(1, 4, regularisation=1.0)
     for _ in range(50):
         rows, action = rng.standard_normal((3, 4)), int(rng.integers(3))
-        shared.learn(rows, action, 0.5)
-        twin.learn(rows[action : action + 1], 0, 0.5)
-    assert np.array_equal(shared.factor, twin.factor)
+        shared.learn(rows[action], 0, 0.5)
+        twin.learn(rows[action], 0, 0.5)
     rows = rng.standard_normal((3, 4))
-    assert np.array_equal(shared.predict(rows), [twin.predict(row[None])[0] for row in rows])
-    assert np.array_equal(shared.variance(rows), [twin.variance(row[None])[0] for row in rows])
+    together = contexts.shared([rows])
+    assert np.array_equal(shared.predict(together), [twin.predict(vectors(row, 1))[0] for row in rows])
+    assert np.array_equal(shared.variance(together), [twin.variance(vectors(row, 1))[0] for row in rows])
+
+
+def test_an_observation_can_be_taken_back() -> None:
+    rng = np.random.default_rng(0)
+    ridge = Ridge(3, 5, regularisation=0.3)
+    for _ in range(20):
+        ridge.learn(rng.standard_normal(5), int(rng.integers(3)), float(rng.random()))
+    before = ridge.theta.copy(), ridge.factor.copy()
+    ridge.journal.begin()
+    ridge.learn(rng.standard_normal(5), 1, 0.5)
+    assert not np.array_equal(before[1], ridge.factor)
+    ridge.journal.undo()
+    assert np.array_equal(before[0], ridge.theta)
+    assert np.array_equal(before[1], ridge.factor)
 
 
 def test_stays_symmetric_positive_and_accurate_after_a_million_updates() -> None:
@@ -43,7 +59,8 @@ def test_stays_symmetric_positive_and_accurate_after_a_million_updates() -> None
     targets = rng.random(1000)
     ridge = Ridge(1, d, regularisation=0.1)
     for i in range(n):
-        ridge.learn(Z[i % 1000 : i % 1000 + 1], 0, targets[i % 1000])
+        ridge.journal.begin()
+        ridge.learn(Z[i % 1000], 0, targets[i % 1000])
     covariance = ridge.covariance(0)
     assert np.array_equal(covariance, covariance.T)
     assert np.linalg.eigvalsh(covariance).min() > 0

@@ -17,7 +17,7 @@ array([[0.707, 0.   , 1.   ]])
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, overload
 
 import numpy as np
 
@@ -56,24 +56,36 @@ class FeatureMap(Part, Record, ABC):
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
         """Allocate the state and set `n_outputs`."""
 
+    @overload
+    def transform(self, rows: Array) -> Array: ...
+
+    @overload
+    def transform(self, rows: Rows) -> Rows: ...
+
     def transform(self, rows: Rows) -> Rows:
         """Features of each row, in a new array; the state stays as it is."""
-        out = self._transform(rows if self._fits(rows) else self._taken(rows))
+        out: Rows = self._transform(rows if self._fits(rows) else self._taken(rows))
         if out.shape[1] != self.n_outputs:
             self._refuse(out, self.n_outputs)
         return out
 
+    @overload
+    def observe(self, rows: Array) -> Array: ...
+
+    @overload
+    def observe(self, rows: Rows) -> Rows: ...
+
     def observe(self, rows: Rows) -> Rows:
         """Learn from the rows of one context, then return their features; a map without state only maps them."""
-        out = self._observe(rows if self._fits(rows) else self._taken(rows))
+        out: Rows = self._observe(rows if self._fits(rows) else self._taken(rows))
         if out.shape[1] != self.n_outputs:
             self._refuse(out, self.n_outputs)
         return out
 
     @abstractmethod
-    def _transform(self, rows: Rows) -> Rows: ...
+    def _transform(self, rows: Any) -> Any: ...
 
-    def _observe(self, rows: Rows) -> Rows:
+    def _observe(self, rows: Any) -> Any:
         return self._transform(rows)
 
     def _fits(self, rows: Rows) -> bool:
@@ -193,10 +205,8 @@ class Concatenate(_Compound):
         self._started = [recipe.start(n_inputs, rng) for recipe in self.maps]
         self.n_outputs = sum(one.n_outputs for one in self._started)
 
-    def _transform(self, rows: Rows) -> Rows:
-        parts: list[Array] = [one.transform(rows) for one in self._started]  # type: ignore[misc]  # dense, as started
-        return np.concatenate(parts, axis=1)
+    def _transform(self, rows: Array) -> Array:
+        return np.concatenate([one.transform(rows) for one in self._started], axis=1)
 
-    def _observe(self, rows: Rows) -> Rows:
-        parts: list[Array] = [one.observe(rows) for one in self._started]  # type: ignore[misc]  # dense, as started
-        return np.concatenate(parts, axis=1)
+    def _observe(self, rows: Array) -> Array:
+        return np.concatenate([one.observe(rows) for one in self._started], axis=1)

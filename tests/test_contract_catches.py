@@ -277,7 +277,7 @@ class Hiding(mb.Standardise):
     """Does not say all it knows."""
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {"count": self._count}
+        return {"mean": self._moments[0]}
 
 
 class Costly(mb.LinearRealizable):

@@ -117,8 +117,8 @@ def test_two_learners_may_share_a_recipe() -> None:
     one.learn([1.0, 5.0], mb.Decision(0, 0.5), 0.5)
     one.learn([2.0, 3.0], mb.Decision(0, 0.5), 0.5)
     two.learn([1.0, 5.0], mb.Decision(0, 0.5), 0.5)
-    assert one.state()["features.count"][0] == 2
-    assert two.state()["features.count"][0] == 1
+    assert one.state()["features.moments"][-1, 0] == 2
+    assert two.state()["features.moments"][-1, 0] == 1
 
 
 def test_unknown_names_and_bad_lists_are_refused() -> None:

@@ -27,7 +27,7 @@ def standardise(seen: Array, rows: Array, clip: float) -> Array:
 
 
 def believed_values(column: Array, clip: float) -> list[float]:
-    """A column's values, each within `clip` deviations of those before; the late half twice where it contradicts all."""
+    """A column's values, each within `clip` deviations of those before; the late half twice where it contradicts."""
     values: list[float] = []
     late: list[float] = []
     for t, x in enumerate(column.tolist(), 1):

@@ -44,7 +44,7 @@ class Standardise(FeatureMap):
 
     So an outlier, or a stretch of them, is met by the clip, or, if it came before the clip was in force, given up at
     the next comparison but one. What lasts is believed: a column that becomes 1,000 times as large, or as small, is
-    followed within three times the rounds it had before, and more than a share 1/clip² of outliers is a scale of its own.
+    followed within three times the rounds it had before; more than a share 1/clip² of outliers is a scale of its own.
 
     The moments keep running by default: the features of a fixed context then move by O(1/t), which ridge and hinge
     learners absorb. With `freeze_after=n` they stop at the n-th row, for learners that need one context to mean one

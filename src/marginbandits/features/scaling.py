@@ -26,7 +26,7 @@ _MEAN, _SQUARE, _SCALE, _LATE_MEAN, _LATE_SQUARE, _COUNT = range(6)
 _LEAST = 1e-200
 """A smaller sum of squares counts as no variation: contexts within ±1e100 could overflow in units of its root."""
 _FIRST = 8.0
-"""Rows before the first comparison: 8 normal values have a fifth of their true deviation once in 7,000 columns, 4 once
+"""Rows before the first comparison: 8 normal values have a fifth of their true deviation once in 8,000 columns, 4 once
 in 60."""
 
 
@@ -42,14 +42,16 @@ class Standardise(FeatureMap):
     half: when 16, 32, 64, … rows have been seen, each column whose late half varied, but with a deviation below s/clip,
     goes on from the moments of that half.
 
-    So an outlier, or a stretch of them, is met by the clip, or, if it came before the clip was in force, given up at
-    the next comparison but one. What lasts is believed: a column that becomes 1,000 times as large, or as small, is
-    followed within three times the rounds it had before; more than a share 1/clip² of outliers is a scale of its own.
+    So an outlier, or a stretch of them, is met by the clip, or, if it came before the clip was in force and still
+    weighs, given up at the next comparison but one. What lasts is believed: a column that becomes 1,000 times as large,
+    or as small, is followed within three times the rounds it had before; more than a share 1/clip² of outliers is a
+    scale of its own.
 
     The moments keep running by default: the features of a fixed context then move by O(1/t), which ridge and hinge
     learners absorb. With `freeze_after=n` they stop at the n-th row, for learners that need one context to mean one
     thing for ever. A column that has not varied yet maps to 0; its first other value counts whole, so that a rare
-    indicator is at the clip as soon as it appears. `bias` appends a constant 1.
+    indicator is at the clip as soon as it appears. `clip` is above 1, because not all values can lie nearer to their
+    mean than their deviation. `bias` appends a constant 1.
 
     Huber (1964), "Robust estimation of a location parameter": proposal 2 has the same fixed point.
     """

@@ -18,11 +18,29 @@ def ridge(Z: Array, targets: Array, regularisation: float) -> tuple[Array, Array
 
 
 def standardise(seen: Array, rows: Array, clip: float) -> Array:
-    """Standardised by the mean and deviation of the rows seen, clipped, over √d, and a bias."""
-    deviation = seen.std(0)
+    """Standardised by mean and deviation of what is believed of the rows seen, clipped, over √d, and a bias."""
+    believed = [believed_values(column, clip) for column in seen.T]
+    mean, deviation = np.transpose([(np.mean(values), np.std(values)) for values in believed])
     with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(deviation > 0, (rows - seen.mean(0)) / deviation, 0.0)
+        z = np.where(deviation > 0, (rows - mean) / deviation, 0.0)
     return np.asarray(np.c_[np.clip(z, -clip, clip) / np.sqrt(rows.shape[1]), np.ones(len(rows))], float)
+
+
+def believed_values(column: Array, clip: float) -> list[float]:
+    """A column's values, each within `clip` deviations of those before; the late half twice where it contradicts."""
+    values: list[float] = []
+    late: list[float] = []
+    for t, x in enumerate(column.tolist(), 1):
+        if t > clip**2 and np.std(values) > 0:
+            reach = clip * np.std(values)
+            x = float(np.clip(x, np.mean(values) - reach, np.mean(values) + reach))
+        values.append(x)
+        late.append(x)
+        if t in (8, 16, 32, 64, 128, 256, 512, 1024):
+            if 0 < clip * np.std(late) < np.std(values):
+                values = late + late
+            late = []
+    return values
 
 
 def fourier(rows: Array, columns: Array, omega: Array, phase: Array) -> Array:

@@ -189,10 +189,10 @@ class Racing(mb.LinUCB):
     """Learns without the lock."""
 
     def learn(self, *args: Any, **kwargs: Any) -> None:
-        count = 0.0 if self._map is None else float(self.state()["features.moments"][0, 0])
+        count = 0.0 if self._map is None else float(self.state()["features.moments"][-1, 0])
         time.sleep(0.001)
         super().learn(*args, **kwargs)
-        self.state()["features.moments"][0] = count + 1.0
+        self.state()["features.moments"][-1] = count + 1.0
 
 
 class Unchecked(mb.LinUCB):
@@ -333,7 +333,7 @@ class Hiding(mb.Standardise):
     """Does not say all it knows."""
 
     def fields(self) -> dict[str, Field]:
-        return {"count": Field(self._moments[:1])}
+        return {"count": Field(self._moments[-1:])}
 
 
 class Costly(mb.LinearRealizable):

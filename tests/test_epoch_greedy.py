@@ -24,7 +24,7 @@ def test_epoch_greedy_explores_once_and_exploits_ever_longer() -> None:
     gaps = np.diff(explored)
     expected = [1 + math.ceil(math.sqrt(m)) for m in range(1, len(gaps) + 1)]
     assert gaps[5:].tolist() == expected[5:]  # the first few rounds may tie, and a tie is no certainty
-    theta = agent.state()["theta"]
+    theta = agent.state()["explored.theta"]
     assert theta[0, 0] > 0.9  # reward of action 0
     before = theta.copy()
     agent.learn(x, mb.Decision(0, 1.0), 1.0)
@@ -50,7 +50,7 @@ def test_epoch_greedy_plays_the_oracles_leader_of_the_explored_rounds(shape: tup
                     np.array(rows), np.array(blocks), np.array(losses), np.array(weights), leaders[-1]
                 )
                 leaders.append(found.weights)
-                assert np.array_equal(agent.state()["leader"], leaders[-1])
+                assert np.array_equal(agent.state()["explored.leader"], leaders[-1])
     assert len(leaders) == 8
     x = rng.standard_normal(shape)
     expected = leaders[-1] @ x if len(shape) == 1 else x @ leaders[-1][0]
@@ -62,8 +62,8 @@ def test_epoch_greedy_with_an_oracle_keeps_a_bounded_sample_and_the_contract() -
     agent = mb.EpochGreedy(2, oracle=HingeERM(0.3), memory=20, features=BARE, seed=0)
     for t in range(400):
         agent.learn([float(t)], mb.Decision(t % 2, 0.5), 1.0)
-    kept = agent.state()["kept.rows"]
+    kept = agent.state()["explored.kept.rows"]
     assert kept.shape == (1, 20, 1)
     assert 100.0 < kept.mean() < 300.0  # a sample of all, not the first or the last
-    assert agent.state()["kept.seen"][0] == 400
+    assert agent.state()["explored.kept.seen"][0] == 400
     check_learner(mb.EpochGreedy, oracle=HingeERM(0.5, tolerance=0.01), growth=2.0)

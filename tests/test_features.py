@@ -23,9 +23,11 @@ def arrays(features: mb.FeatureMap) -> dict[str, npt.NDArray[Any]]:
 
 @pytest.fixture
 def rows() -> Array:
+    """Columns of many sizes, one constant, one heavy-tailed, one rarely 1; outliers before and after 25 rows."""
     rng = np.random.default_rng(0)
-    scaled = rng.standard_normal((200, 6)) * [1, 1e6, 1e-6, 3, 0, 1] + [0, 1e7, 1e-3, -5, 4, 1e3]
-    scaled[5, 0] = 1e4  # an outlier
+    scaled = rng.standard_normal((300, 8)) * [1, 1e6, 1e-6, 3, 0, 1, 1, 1] + [0, 1e7, 1e-3, -5, 4, 1e3, 0, 0]
+    scaled[:, 6], scaled[:, 7] = rng.standard_cauchy(300), rng.random(300) < 0.02
+    scaled[5, 0] = scaled[100, 3] = scaled[5, 5] = scaled[120:125, 5] = 1e4
     return np.asarray(scaled)
 
 
@@ -43,6 +45,95 @@ def test_frozen_statistics_stop_at_the_given_row(rows: Array) -> None:
     frozen = started(mb.Standardise(freeze_after=50), rows)
     assert np.array_equal(frozen.transform(rows), started(mb.Standardise(), rows[:50]).transform(rows))
     assert not np.array_equal(frozen.transform(rows), started(mb.Standardise(), rows).transform(rows))
+
+
+class TestOutliers:
+    """LinUCB on three normal columns, labels of a linear rule: 2,000 rounds after outliers it plays as if without."""
+
+    ROUNDS, SETTLED = 5_000, 3_000
+
+    def loss(self, where: slice | tuple[slice, int], value: float) -> float:
+        rng = np.random.default_rng(0)
+        contexts = rng.standard_normal((self.ROUNDS, 3))
+        labels = (contexts @ rng.standard_normal((3, 3))).argmax(1)
+        contexts[where] = value  # with the label of the row that was there: nothing to learn from it
+        trace = mb.simulate(mb.LinUCB(3, seed=0), mb.Classification(contexts, labels))
+        return float(trace.losses[self.SETTLED :].mean())
+
+    @pytest.mark.parametrize(
+        ("where", "value"),
+        [
+            (slice(999, 1000), 1e4),
+            (slice(999, 1000), 1e6),
+            (slice(999, 1000), -1e90),
+            ((slice(999, 1000), 0), 1e12),
+            (slice(980, 1000), 1e6),
+            (slice(0, 1), 1e6),
+            (slice(1, 2), 1e90),
+            (slice(4, 5), 1e6),
+            (slice(19, 20), 1e6),
+            (slice(499, None, 500), 1e6),
+        ],
+        ids=str,
+    )
+    def test_it_is_not_blinded(self, where: slice | tuple[slice, int], value: float) -> None:
+        assert self.loss(where, value) == pytest.approx(self.loss(slice(0), 0.0), abs=0.02)
+
+    @pytest.mark.parametrize("factor", [1e3, 1e-3])
+    @pytest.mark.parametrize("before", [100, 1000, 1025, 1500])
+    def test_a_scale_that_lasts_is_followed_within_three_times_the_rounds_before(
+        self, factor: float, before: int
+    ) -> None:
+        rows = np.random.default_rng(0).standard_normal((4 * before, 1))
+        rows[before:] *= factor
+        z = started(mb.Standardise(bias=False), rows).transform(rows[before:])
+        assert 0.5 < z.std() < 2
+
+    def test_a_level_that_lasts_is_followed(self) -> None:
+        rows = np.random.default_rng(0).standard_normal((2048, 1))
+        rows[500:] += 1e3
+        z = started(mb.Standardise(bias=False), rows).transform(rows[500:])
+        assert 0.5 < z.std() < 2
+        assert abs(z.mean()) < 1
+
+    def test_forgotten_outliers_leave_no_trace_in_the_digits(self) -> None:
+        rows = np.random.default_rng(0).standard_normal((64, 2))
+        spoilt = rows.copy()
+        spoilt[0] = 1e100, -1e100
+        assert np.allclose(
+            started(mb.Standardise(), spoilt).transform(rows), naive.standardise(spoilt, rows, 5.0), atol=1e-9
+        )
+        assert np.allclose(started(mb.Standardise(), spoilt).transform(rows[16:])[:, :2].std(0), 0.7, atol=0.2)
+
+    def test_a_rare_indicator_is_at_the_clip_from_its_first_appearance_on(self) -> None:
+        rows = np.zeros((3000, 1))
+        rows[[500, 1300, 2900]] = 1.0
+        features = mb.Standardise(bias=False).start(1, np.random.default_rng(0))
+        for t, row in enumerate(rows):
+            z = features.observe(row[None])
+            assert z[0, 0] == (5.0 if row[0] else pytest.approx(0.0, abs=0.1))
+            assert features.transform(np.ones((1, 1)))[0, 0] == (5.0 if t >= 500 else 0.0)
+
+    def test_an_outlier_that_comes_before_a_rare_indicator_does_not_hide_it(self) -> None:
+        rows = np.zeros((3000, 1))
+        rows[100] = 1e6
+        rows[150::50] = 1.0
+        assert started(mb.Standardise(bias=False), rows).transform(np.ones((1, 1)))[0, 0] > 4
+
+    def test_deviations_too_small_to_divide_by_count_as_none(self) -> None:
+        for size in (1e-90, 1e-110, 1e-160, 1e-162, 5e-324):
+            features = started(mb.Standardise(bias=False), np.array([[-size], [size]]))
+            z = features.transform(np.array([[0.0], [1e100], [-1e100]]))[:, 0]
+            assert z.tolist() == ([0, 5, -5] if size == 1e-90 else [0, 0, 0])
+
+    def test_rows_in_batches_leave_the_same_state_bit_for_bit(self) -> None:
+        rows = np.random.default_rng(0).standard_cauchy((600, 5))
+        single = started(mb.Standardise(), rows).fields()["moments"].array
+        for batch in (2, 7, 600):
+            features = mb.Standardise().start(5, np.random.default_rng(0))
+            for start in range(0, 600, batch):
+                features.observe(rows[start : start + batch])
+            assert np.array_equal(features.fields()["moments"].array, single)
 
 
 def test_fourier_agrees_with_its_twin() -> None:
@@ -124,8 +215,8 @@ def test_two_learners_may_share_a_recipe() -> None:
     one.learn([1.0, 5.0], mb.Decision(0, 0.5), 0.5)
     one.learn([2.0, 3.0], mb.Decision(0, 0.5), 0.5)
     two.learn([1.0, 5.0], mb.Decision(0, 0.5), 0.5)
-    assert one.state()["features.count"][0] == 2
-    assert two.state()["features.count"][0] == 1
+    assert one.state()["features.moments"][-1, 0] == 2
+    assert two.state()["features.moments"][-1, 0] == 1
 
 
 def test_unknown_names_and_bad_lists_are_refused() -> None:

@@ -18,8 +18,8 @@ def test_without_margin_and_noise_every_particle_is_ridge_regression() -> None:
     agent = mb.HingeLMC(3, margin=1e6, temperature=0.0, features="raw", seed=0)
     played(agent, 300)
     state = agent.state()
-    assert np.abs(state["theta"]).max() > 0.1
-    assert np.allclose(state["particles"], state["theta"][:, None], atol=1e-9)
+    assert np.abs(state["ridge.theta"]).max() > 0.1
+    assert np.allclose(state["particles"], state["ridge.theta"][:, None], atol=1e-9)
 
 
 def test_without_noise_particles_find_the_least_of_the_potential() -> None:

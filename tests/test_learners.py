@@ -178,7 +178,7 @@ class TestInputs:
         ]
         for context in kinds:
             agent.learn(context, agent.act(context), 0.5)
-        assert agent.state()["features.count"][0] == 4
+        assert agent.state()["features.moments"][-1, 0] == 4
 
     def test_a_model_that_is_no_longer_finite_says_so(self) -> None:
         agent = mb.LinUCB(2, seed=0)
@@ -224,7 +224,7 @@ class TestInputs:
         agent.act([1.0, 2.0])
         agent.act(np.ones((3, 7)))  # nothing is fixed yet
         agent.learn([1.0, 2.0], mb.Decision(0, 0.5), 0.5)
-        with pytest.raises(ValueError, match=r"context must have shape \(2,\) as before, got \(3,\)"):
+        with pytest.raises(ValueError, match="context must be a vector of 2 features as before, got a vector of 3"):
             agent.act([1.0, 2.0, 3.0])
 
     def test_masks_per_row(self) -> None:
@@ -246,11 +246,12 @@ class TestInputs:
         with pytest.raises(ValueError, match="the learner has 2 actions, the environment 3"):
             mb.simulate(mb.Uniform(2), mb.Classification.bundled("iris"))
 
-    def test_running_out_of_memory_leaves_the_learner_fresh(self) -> None:
+    def test_a_learner_too_large_for_memory_says_how_large_and_what_to_use_instead(self) -> None:
         agent = mb.LinUCB(2, features=mb.Identity(), seed=0)
         state = agent._rng.bit_generator.state
-        with pytest.raises(MemoryError):
+        with pytest.raises(ValueError, match=r"LinUCB cannot be built for 2 actions .* GiB.*SquareCB"):
             agent.learn(np.zeros(3_000_000), mb.Decision(0, 0.5), 0.5)
+        assert agent.state() == {}
         assert agent._rng.bit_generator.state == state
         agent.learn([1.0], mb.Decision(0, 0.5), 0.5)
 

@@ -130,7 +130,7 @@ def test_the_ramp_variant_plays_the_ramp_of_the_ramps_leader() -> None:
         action, loss = int(rng.integers(3)), float(rng.random())
         costs[t, action] = loss / 0.25
         agent.learn(x, mb.Decision(action, 0.25), loss)
-    leader = agent.state()["leader"]
+    leader = agent.state()["followed.leader"]
     scores = contexts[7:] @ leader.T
     value = float((costs[7:] * Ramp(0.3)(scores)).sum())
     assert agent.epochs()[-1].value == pytest.approx(value)

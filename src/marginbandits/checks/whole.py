@@ -191,4 +191,4 @@ def threads_share_one_learner(build: Build) -> None:
 
 def _counts(agent: Learner) -> dict[str, float]:
     """What counts rounds, whichever they were: the rows that scaling has seen."""
-    return {name: float(a[0, 0]) for name, a in agent.state().items() if name.endswith("moments")}
+    return {name: float(a[-1, 0]) for name, a in agent.state().items() if name.endswith("moments")}

@@ -28,7 +28,7 @@ from marginbandits import laws, saving
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Rows, Shape, Sparse, dense, per_action, plain_row, read_many, read_one, shared
 from marginbandits.features import FeatureMap, feature_map
-from marginbandits.learners.inputs import read_decision, read_loss, read_mask, read_masks, several
+from marginbandits.learners.inputs import is_one_mask, read_decision, read_loss, read_mask, read_masks, several
 from marginbandits.state import LIMIT, Field, Journal, Record, State, TooLargeError, room
 from marginbandits.types import Array, Decision, Mask
 from marginbandits.validation import Parametrised, quoted, remembered
@@ -288,7 +288,7 @@ class Learner(Parametrised, ABC):
     def _laws_of(self, contexts: Any, available: Any) -> tuple[Array, npt.NDArray[np.int64]]:
         """All laws in one array, and where each begins; in one go where no rows are to be left out."""
         each, rows, together = read_many(contexts, self._shape)
-        plain = available is None or (rows is not None and np.ndim(available) == 1 and len(available) == self.n_actions)
+        plain = available is None or (rows is not None and is_one_mask(available))
         if plain and (rows is None or len(rows)) and (rows is not None or each):
             if rows is not None:
                 mask = None if available is None else np.tile(read_mask(available, self.n_actions), len(rows))

@@ -9,7 +9,7 @@ import numpy as np
 from marginbandits.types import Decision, Mask
 from marginbandits.validation import quoted
 
-__all__ = ["read_decision", "read_loss", "read_mask", "read_masks", "several"]
+__all__ = ["is_one_mask", "read_decision", "read_loss", "read_mask", "read_masks", "several"]
 
 # The plain types first: a check against an abstract class costs ten times as much.
 _REAL: tuple[Any, ...] = (float, numbers.Real, np.bool_)
@@ -71,19 +71,18 @@ def read_masks(available: Any, n: int) -> Sequence[Any]:
     """One mask for all of n contexts, or one for each, to be read with each context."""
     if available is None:
         return [None] * n
-    one = available.ndim < 2 if isinstance(available, np.ndarray) else not _nested(available)
-    masks = [available] * n if one else list(available)
+    masks = [available] * n if is_one_mask(available) else list(available)
     if len(masks) != n:
         raise ValueError(f"available must be one mask, or one for each of {n} contexts, got {len(masks)}")
     return masks
 
 
-def _nested(available: Any) -> bool:
-    return (
-        isinstance(available, list | tuple)
-        and len(available) > 0
-        and isinstance(available[0], list | tuple | np.ndarray)
-    )
+def is_one_mask(available: Any) -> bool:
+    """Whether it is one mask for all contexts, and not a sequence of them."""
+    if isinstance(available, np.ndarray):
+        return available.ndim < 2
+    some = isinstance(available, list | tuple) and len(available) > 0
+    return not (some and isinstance(available[0], list | tuple | np.ndarray))
 
 
 def several(name: str, values: Any) -> list[Any]:

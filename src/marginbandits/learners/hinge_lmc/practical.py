@@ -186,7 +186,7 @@ class HingeLMC(Learner):
         mean, margin = scores[action].mean(), self._margins[0]
         potential = loss * max(margin + mean, 0.0) + (1.0 - loss) * max(margin - mean, 0.0)
         self._monitor.observe(agreement, potential, 1.0 / probability)
-        if len(guesses) > 1:
+        if len(guesses) > 1 and len(scores) > 1:
             self._judge(guesses, action, loss, probability)
 
     def _judge(self, guesses: Array, action: int, loss: float, probability: float) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from marginbandits.evaluation import interval
+from marginbandits.experiments.html import breakable
 from marginbandits.experiments.marks import Mark
 from marginbandits.experiments.svg import Axis, Frame, round_steps
 from marginbandits.types import Array
@@ -44,26 +45,24 @@ def curves_chart(learners: Mapping[str, Array]) -> str:
     )
     heights = spread([frame.down(last) for last in means[:, -1]], LEADING, frame.top, frame.bottom)
     best = int(means[:, -1].argmin())
-    parts = []
+    bands, lines = [], []
     for i, (name, values) in enumerate(learners.items()):
         mark, points = Mark.of(i), frame.points(at, means[i])
-        bands = [interval(values[:, t - 1], within=(0.0, 1.0)) for t in at] if len(values) > 1 else []
-        around = (
-            frame.points(at, (b.high for b in bands)) + frame.points(at, (b.low for b in bands))[::-1] if bands else []
-        )
+        kind = f"s{mark.number}{' best' * (i == best)}"
+        if len(values) > 1:
+            ends = [interval(values[:, t - 1], within=(0.0, 1.0)) for t in at]
+            around = frame.points(at, (one.high for one in ends)) + frame.points(at, (one.low for one in ends))[::-1]
+            bands.append(f'<polygon class="band {kind}" points="{" ".join(around)}" fill="{mark.colour}"/>')
         end, label = points[-1], frame.width - frame.right + 22
-        parts.append(
-            f'<g class="curve s{mark.number}{" best" * (i == best)}">'
-            f"<title>{mark.number}. {escape(name)}: {means[i, -1]:.3f}</title>"
-            + f'<polygon class="band" points="{" ".join(around)}" fill="{mark.colour}"/>'
-            * bool(around)
-            + f'<polyline class="line" points="{" ".join(points)}" stroke="{mark.colour}" '
+        lines.append(
+            f'<g class="curve {kind}"><title>{mark.number}. {escape(name)}: {means[i, -1]:.3f}</title>'
+            f'<polyline class="line" points="{" ".join(points)}" stroke="{mark.colour}" '
             f'stroke-width="{2.2 if i < 8 else 1.4}" stroke-dasharray="{mark.dash}"/>'
             f'<path class="lead" d="M{end}L{label - 4},{heights[i]:.1f}" stroke="{mark.colour}"/>'
             f'<path transform="translate({end}) scale(0.75)" d="{mark.shape}" fill="{mark.colour}"/>'
             f'<text x="{label}" y="{heights[i] + 3.8:.1f}">{mark.number}</text></g>'
         )
-    return frame.drawn(reversed(parts), "curves")
+    return frame.drawn([*bands, *reversed(lines)])
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
@@ -81,24 +80,31 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
 
 
 def pick(names: Sequence[str]) -> str:
-    """A legend whose entries can be chosen: that learner's curves stand out, with their bands."""
-    entries = [
-        f'<label><input type="radio" name="pick" id="pick{mark.number}"><b>{mark.number}</b>{mark.key}'
-        f"<span>{escape(name)}</span></label>"
+    """A legend whose entries can be chosen: in the `.charts` after it that learner stands out, with its band."""
+    inputs = "".join(
+        f'<input type="radio" name="pick" id="pick{i}"{" checked" * (i == 0)}>' for i in range(len(names) + 1)
+    )
+    entries = "".join(
+        f'<label for="pick{mark.number}"><b>{mark.number}</b>{mark.key}<span>{breakable(name)}</span></label>'
         for name, mark in ((name, Mark.of(i)) for i, name in enumerate(names))
-    ]
-    everyone = '<label><input type="radio" name="pick" id="pick0" checked><span>all learners</span></label>'
-    return f'<fieldset class="pick"><legend>Show</legend>{everyone}{"".join(entries)}</fieldset>'
+    )
+    return f'{inputs}<div class="pick"><label for="pick0"><span>all learners</span></label>{entries}</div>'
 
 
 def pick_style(n_learners: int) -> str:
-    """What makes `pick` work."""
-    return "".join(
-        f"body:has(#pick{i}:checked) .curve:not(.s{i}) {{ opacity: 0.13; }} "
-        f"body:has(#pick{i}:checked) .curve:not(.s{i}) .band {{ display: none; }} "
-        f"body:has(#pick{i}:checked) .s{i} .band {{ display: inline; }}\n"
+    """What makes `pick` work: siblings, not `:has`, which takes seconds to compute on a page of this size."""
+    labels = "".join(
+        f"#pick{i}:checked ~ .pick [for=pick{i}]::before {{ content: '●'; }} "
+        f"#pick{i}:focus-visible ~ .pick [for=pick{i}] {{ outline: 2px solid; }}\n"
+        for i in range(n_learners + 1)
+    )
+    charts = "".join(
+        f"#pick{i}:checked ~ .charts .curve:not(.s{i}) {{ opacity: 0.13; }} "
+        f"#pick{i}:checked ~ .charts .band:not(.s{i}) {{ display: none; }} "
+        f"#pick{i}:checked ~ .charts .band.s{i} {{ display: inline; }}\n"
         for i in range(1, n_learners + 1)
     )
+    return labels + charts
 
 
 def _decades(first: int, last: int) -> list[int]:

@@ -16,7 +16,7 @@ from marginbandits.experiments.marks import Mark
 from marginbandits.experiments.store import Failure
 from marginbandits.experiments.svg import Line
 
-__all__ = ["column", "count", "failed_tasks", "figure", "page", "rerun", "scroll", "table", "who"]
+__all__ = ["breakable", "column", "count", "failed_tasks", "figure", "page", "rerun", "scroll", "table", "who"]
 
 
 def page(title: str, body: Iterable[str], style: str = "") -> str:
@@ -38,10 +38,19 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+def breakable(name: str) -> str:
+    """A name that may go on in another line after a bracket.
+
+    >>> breakable("LinUCB(alpha=<1>)")
+    'LinUCB(<wbr>alpha=&lt;1&gt;)'
+    """
+    return escape(name).replace("(", "(<wbr>")
+
+
 def who(mark: Mark, name: str, note: str = "") -> str:
     """A learner in a table: number, picture, name."""
     small = f"<small>{escape(note)}</small>" if note else ""
-    return f'<span class="who"><b>{mark.number}</b>{mark.key}<span>{escape(name)}{small}</span></span>'
+    return f'<span class="who"><b>{mark.number}</b>{mark.key}<span>{breakable(name)}{small}</span></span>'
 
 
 def column(mark: Mark, name: str) -> str:
@@ -65,7 +74,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "", fo
 
 def scroll(content: str, label: str, *, fits: bool = True) -> str:
     """A table that may be wider than a narrow screen (a wide one too, unless it `fits`): it moves in its own frame."""
-    hint = '<p class="note hint">Wider than the screen: move it sideways. →</p>'
+    hint = '<p class="note hint">→ Moves sideways where it is wider than the screen.</p>'
     return (
         f'{hint}<div class="scroll{" fits" * fits}" tabindex="0" role="region" aria-label="{escape(label)}">'
         f"{content}</div>"

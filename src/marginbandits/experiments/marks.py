@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 __all__ = ["DASHES", "PALETTE", "SHAPES", "Mark", "sample"]
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6A3D9A", "#4D4D4D")
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A3B10", "#1D232B")
+"""Six of Okabe & Ito (2008), and two dark ones."""
 
 DASHES = ("none", "6 3", "1.5 2.5", "9 3 1.5 3")
 

@@ -127,14 +127,14 @@ def _leaderboard(summary: Summary) -> str:
 
 
 def _about_intervals(summary: Summary) -> str:
-    ranks = "those of ranks are over data sets. "
-    if summary.n_seeds == 1:
-        return "One seed says nothing about its spread, so losses have no intervals; " + ranks
-    wide = " Two seeds say little about their spread, so theirs are wide." if summary.n_seeds == 2 else ""
-    return (
-        f"Intervals are Student's t at 95%, over seeds; {ranks}They end where losses and ranks do: at 0 and 1, "
-        f"at 1 and {len(summary.learners)}.{wide}"
-    )
+    """What the intervals are, where they end, and which are not there."""
+    seeds, sets = summary.n_seeds > 1, len(summary.data) > 1
+    kinds = ["over seeds for losses, which end at 0 and 1"] * seeds
+    kinds += [f"over data sets for ranks, which end at 1 and {len(summary.learners)}"] * sets
+    said = [f"Intervals are Student's t at 95%: {'; '.join(kinds)}."] if kinds else []
+    said += ["Two seeds say little about their spread: their intervals are wide."] * (summary.n_seeds == 2)
+    said += ["One seed says nothing of its spread, so losses have no intervals."] * (not seeds)
+    return " ".join(said)
 
 
 def _matrix(summary: Summary) -> str:
@@ -182,14 +182,14 @@ def _losses(summary: Summary) -> str:
 def _curves(summary: Summary) -> str:
     figures = "".join(figure(data, curves_chart(lines)) for data, lines in summary.curves.items())
     band = (
-        " The band is the 95% interval over seeds of the learner that ends best, or of the one you pick."
+        " The band is the 95% interval over seeds of the learner that ends best, or of the one you pick here."
         if summary.n_seeds > 1
         else ""
     )
     return (
-        '<h2 id="curves">Loss so far</h2><p class="note">Mean loss of the rounds so far, over rounds on a logarithmic '
-        f"axis; the mean over seeds. Each line ends at its learner's number.{band}</p>"
-        f'{pick(summary.learners)}<div class="charts">{figures}</div>'
+        '<section><h2 id="curves">Loss so far</h2><p class="note">Mean loss of the rounds so far, over rounds on a '
+        f"logarithmic axis; the mean over seeds. Each line ends at its learner's number.{band}</p>"
+        f'{pick(summary.learners)}<div class="charts">{figures}</div></section>'
     )
 
 
@@ -246,4 +246,4 @@ def _short(loss: float) -> str:
 
 
 def _shown(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}").replace("-", "−")

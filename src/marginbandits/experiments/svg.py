@@ -99,10 +99,10 @@ class Frame:
         """Pairs of coordinates."""
         return [f"{self.across(a):.1f},{self.down(b):.1f}" for a, b in zip(x, y, strict=True)]
 
-    def drawn(self, inside: Iterable[str], kind: str = "") -> str:
+    def drawn(self, inside: Iterable[str]) -> str:
         """The picture: axes with their words, then what is inside."""
         end = self.width - self.right
-        parts = [f'<svg viewBox="0 0 {self.width} {self.height}" class="chart {kind}" role="img">']
+        parts = [f'<svg viewBox="0 0 {self.width} {self.height}" class="chart" role="img">']
         for mark, words in self.y.marks:
             at = self.down(mark)
             parts.append(f'<line x1="{self.left}" x2="{end}" y1="{at:.1f}" y2="{at:.1f}" class="grid"/>')

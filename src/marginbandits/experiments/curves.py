@@ -1,7 +1,8 @@
 """Loss over rounds of many learners on one chart, each line with its number at its end.
 
 Two dozen bands would hide each other, so one is shown: that of the learner that ends best, or of the one that the
-reader picked (`pick` and `pick_style`: no script, the style sheet does it).
+reader picked (`pick` and `pick_style`: no script, the style sheet does it). It spans the seeds: intervals of a few
+seeds, taken anew at every round, jump about and say less.
 
 >>> chart = curves_chart({"A": np.array([[0.5, 0.3], [0.4, 0.4]]), "B": np.array([[0.9, 0.8], [0.9, 0.9]])})
 >>> chart.count('class="line"'), 's1 best' in chart
@@ -14,7 +15,6 @@ from html import escape
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from marginbandits.evaluation import interval
 from marginbandits.experiments.html import breakable
 from marginbandits.experiments.marks import Mark
 from marginbandits.experiments.svg import Axis, Frame, round_steps
@@ -50,8 +50,8 @@ def curves_chart(learners: Mapping[str, Array]) -> str:
         mark, points = Mark.of(i), frame.points(at, means[i])
         kind = f"s{mark.number}{' best' * (i == best)}"
         if len(values) > 1:
-            ends = [interval(values[:, t - 1], within=(0.0, 1.0)) for t in at]
-            around = frame.points(at, (one.high for one in ends)) + frame.points(at, (one.low for one in ends))[::-1]
+            seen = values[:, at - 1]
+            around = frame.points(at, seen.max(0)) + frame.points(at, seen.min(0))[::-1]
             bands.append(f'<polygon class="band {kind}" points="{" ".join(around)}" fill="{mark.colour}"/>')
         end, label = points[-1], frame.width - frame.right + 22
         lines.append(

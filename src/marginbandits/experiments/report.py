@@ -182,7 +182,7 @@ def _losses(summary: Summary) -> str:
 def _curves(summary: Summary) -> str:
     figures = "".join(figure(data, curves_chart(lines)) for data, lines in summary.curves.items())
     band = (
-        " The band is the 95% interval over seeds of the learner that ends best, or of the one you pick here."
+        " The band spans the seeds of the learner that ends best, or of the one you pick here."
         if summary.n_seeds > 1
         else ""
     )

@@ -1,8 +1,8 @@
 """A browser that tests look with: Chromium, spoken to through a pipe, so that nothing needs to be installed beside it.
 
-    python -m tests.browser demo/report.html docs/images/report.png
+    python -m tests.browser demo/report.html docs/images/report.png 830
 
-takes the picture that the README shows: the top of the report of `make demo`.
+takes the picture that the README shows: the uppermost 830 pixels of the report of `make demo`.
 """
 
 import base64
@@ -103,11 +103,12 @@ class Browser:
         assert "error" not in answer, answer
         return answer["result"]
 
-    def open(self, page: Path, width: int, height: int = 900) -> None:
-        """Load a page in a window of this width, and wait until all of it is there."""
+    def open(self, page: Path, width: int, *, height: int = 900, media: str = "screen") -> None:
+        """Load a page in a window of this width, or on paper (media "print"), and wait until all of it is there."""
         self.messages.clear()
         self.requests.clear()
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.call("Emulation.setEmulatedMedia", media=media)
         self.call("Page.navigate", url=page.resolve().as_uri())
         while self.ask("document.readyState") != "complete":
             time.sleep(0.01)
@@ -143,5 +144,5 @@ class Browser:
 
 if __name__ == "__main__":
     with Browser() as browser:
-        browser.open(Path(sys.argv[1]), int(sys.argv[3]) if len(sys.argv) > 3 else 1200)
-        browser.picture(Path(sys.argv[2]), int(sys.argv[4]) if len(sys.argv) > 4 else None)
+        browser.open(Path(sys.argv[1]), 1200)
+        browser.picture(Path(sys.argv[2]), int(sys.argv[3]))

@@ -37,6 +37,10 @@ METRICS = (
 )
 
 
+A4 = 1031
+"""Pixels on a sheet on its side, between margins of 12 mm."""
+
+
 def stored(store: Store, n_learners: int, n_data: int, n_seeds: int, rounds: int = 120) -> None:
     """Outcomes of learners from nearly perfect to hopeless, on sets of every difficulty."""
     rng = np.random.default_rng(0)
@@ -147,6 +151,12 @@ def wrong(browser: Browser, page: Path, width: int) -> list[str]:
 @pytest.mark.parametrize("name", ["many", "few", "one", "paper"])
 def test_nothing_is_cut_and_nothing_is_said(name: str, width: int, browser: Browser, pages: Path) -> None:
     assert wrong(browser, pages / f"{name}.html", width) == []
+
+
+@pytest.mark.parametrize("name", ["many", "few", "one", "paper"])
+def test_paper_is_wide_enough(name: str, browser: Browser, pages: Path) -> None:
+    browser.open(pages / f"{name}.html", A4, media="print")
+    assert browser.ask("document.documentElement.scrollWidth") == A4
 
 
 def test_more_columns_than_fit_move_in_their_frame(browser: Browser, pages: Path) -> None:

@@ -1,8 +1,8 @@
 """A browser that tests look with: Chromium, spoken to through a pipe, so that nothing needs to be installed beside it.
 
-    python -m tests.browser demo/report.html docs/images/report.png 830
+    python -m tests.browser demo/report.html docs/images/report.png 832
 
-takes the picture that the README shows: the uppermost 830 pixels of the report of `make demo`.
+takes the picture that the README shows: the uppermost 832 pixels of the report of `make demo`.
 """
 
 import base64

@@ -68,16 +68,26 @@ def linear_policy_losses(contexts: npt.ArrayLike, all_losses: npt.ArrayLike) -> 
     return np.asarray(table[np.arange(n), (scores + table.mean(0)).argmin(1)])
 
 
-def interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
-    """Student's t interval for the mean of independent repetitions; unbounded if there is only one."""
+def interval(
+    values: npt.ArrayLike, level: float = 0.95, *, within: tuple[float, float] = (-math.inf, math.inf)
+) -> Interval:
+    """Student's t interval for the mean of independent repetitions; unbounded if there is only one.
+
+    Where all values must lie `within` two ends, as losses do in [0, 1], so does their mean: the interval is cut there,
+    and covers as often as before.
+
+    >>> interval([0.0, 0.1], within=(0.0, 1.0))
+    Interval(mean=0.05, low=0, high=0.6853)
+    """
     x = np.asarray(values, float)
     if x.ndim != 1 or not len(x) or not 0.0 < level < 1.0:
         raise ValueError(f"values must be one or more numbers and level within (0, 1), got shape {x.shape} and {level}")
+    least, most = within
+    if not (least <= x.min() and x.max() <= most):
+        raise ValueError(f"values must lie within {within}, got {x.min()} to {x.max()}")
     mean = float(x.mean())
-    if len(x) < 2:
-        return Interval(mean, -np.inf, np.inf)
-    half = _quantile(level, len(x)) * float(x.std(ddof=1)) / math.sqrt(len(x))
-    return Interval(mean, mean - half, mean + half)
+    half = _quantile(level, len(x)) * float(x.std(ddof=1)) / math.sqrt(len(x)) if len(x) > 1 else math.inf
+    return Interval(mean, max(mean - half, least), min(mean + half, most))
 
 
 @functools.cache

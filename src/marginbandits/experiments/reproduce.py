@@ -133,7 +133,7 @@ def _section(claim: Claim, finding: Finding) -> str:
     return (
         f'<h2 id="{claim.name}">{escape(claim.title)}</h2><p class="note">{_pretty(claim.reference + errata)}</p>'
         f"<p>{_pretty(claim.explanation)}</p>"
-        f"<div class='grid-of-charts wide'>{''.join(finding.figures)}</div>{notes}"
+        f"<div class='charts'>{''.join(finding.figures)}</div>{notes}"
     )
 
 

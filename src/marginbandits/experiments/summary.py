@@ -89,9 +89,9 @@ def summarise(outcomes: Iterable[Outcome], *, shuffle: bool = True, hindsight: b
     standings = [
         Standing(
             names[i],
-            interval(by_seed[:, i].mean(0)),
+            interval(by_seed[:, i].mean(0), within=(0.0, 1.0)),
             float(normalised[i]),
-            interval(place[:, i]),
+            interval(place[:, i], within=(1.0, float(len(names)))),
             int(wins[i].sum()),
             int(wins[:, i].sum()),
             _diagnostics([runs[names[i]] for runs in whole.values()]),

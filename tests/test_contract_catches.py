@@ -58,7 +58,7 @@ class Peeking(mb.LinUCB):
     """Learns from contexts while acting."""
 
     def _laws(self, batch: Batch) -> Array:
-        self._ridge.learn(dense(batch.rows)[0], 0, 0.5)
+        self._ridge.learn(dense(batch.rows), 0, 0, 0.5)
         return super()._laws(batch)
 
 

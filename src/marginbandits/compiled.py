@@ -45,9 +45,9 @@ def kernel(function: F) -> F:
     config: Any = numba.config  # it is a module that fills itself at run time
     before, config.CACHE_DIR = config.CACHE_DIR, str(_FOLDER)
     try:
-        return cast(F, numba.njit(cache=True, inline="always", fastmath=_FAST_MATH)(function))
+        return cast(F, numba.njit(cache=True, inline="always", fastmath=_FAST_MATH, error_model="numpy")(function))
     except RuntimeError:
-        return cast(F, numba.njit(cache=False, inline="always", fastmath=_FAST_MATH)(function))
+        return cast(F, numba.njit(cache=False, inline="always", fastmath=_FAST_MATH, error_model="numpy")(function))
     finally:
         config.CACHE_DIR = before
 

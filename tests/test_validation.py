@@ -71,5 +71,5 @@ def test_declarations_can_be_read() -> None:
 
 
 def test_a_wrong_call_is_a_type_error_as_usual() -> None:
-    with pytest.raises(TypeError, match="missing a required argument: 'count'"):
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'count'"):
         example()  # type: ignore[call-arg]  # refused on purpose

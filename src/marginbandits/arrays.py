@@ -22,8 +22,7 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits.types import Array
-from marginbandits.validation import Constraint, limits, validated, within
+from marginbandits.validation import Constraint, limits, within
 
 __all__ = ["Booleans", "Integers", "Numbers", "Probabilities", "Scores", "plain"]
 
@@ -139,9 +138,7 @@ def _look(value: Any, kinds: str, depth: int) -> None:
         kind = getattr(getattr(value, "dtype", None), "kind", "O")
         if kind not in kinds and kind != "O":
             raise ValueError
-    elif isinstance(value, bool) and "b" not in kinds:
-        raise ValueError
-    elif not isinstance(value, numbers.Integral) and not ("f" in kinds and isinstance(value, numbers.Real)):
+    elif (isinstance(value, bool) and "b" not in kinds) or (not isinstance(value, numbers.Integral) and not ("f" in kinds and isinstance(value, numbers.Real))):
         raise ValueError
 
 

@@ -50,13 +50,14 @@ __all__ = [
     "Real",
     "Seed",
     "constraints",
+    "fits",
     "limits",
     "quoted",
     "record",
     "remembered",
     "suggestion",
-    "within",
     "validated",
+    "within",
 ]
 
 
@@ -300,7 +301,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     "; did you mean 'digits'?"
     """
     names = sorted(known)
-    near = difflib.get_close_matches(word, names, 1, cutoff=0.5)
+    near = difflib.get_close_matches(word[:100], names, 1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(names)}"
 
 
@@ -310,7 +311,7 @@ ActionCount = Annotated[int, Integer(2, 10**7)]
 Count = Annotated[int, Integer(1, 10**9)]
 """How many there are of something that is kept in memory."""
 
-Horizon = Annotated[int, Integer(1, 10**18)]
+Horizon = Annotated[int, Integer(1, 10**30)]
 """T, where rounds are only spoken of."""
 
 Positive = Annotated[float, Real(1e-30, 1e30)]
@@ -321,6 +322,20 @@ Seed = Annotated[
     OneOf(Integer(0, 2**128 - 1), Instance(np.random.Generator), Instance(type(None))),
 ]
 """A whole number, a NumPy generator, or None for a fresh whole number (see `remembered`)."""
+
+
+def fits(**sizes: int) -> None:
+    """Refuse, before it is made, an array of these sizes with more than 10^9 numbers (8 GB).
+
+    >>> fits(n_rounds=10**6, n_features=10**6)
+    Traceback (most recent call last):
+        ...
+    ValueError: n_rounds x n_features must be at most 10^9 numbers, got 1000000 x 1000000
+    """
+    if math.prod(sizes.values()) > 10**9:
+        raise ValueError(
+            f"{' x '.join(sizes)} must be at most 10^9 numbers, got {' x '.join(map(str, sizes.values()))}"
+        )
 
 
 def remembered(seed: int | np.random.Generator | None) -> int | np.random.Generator:
@@ -343,7 +358,7 @@ def _constraint(hint: Any) -> Constraint | None:
     if get_origin(hint) is Callable:
         return Function()
     # A bare int or float says too little: 1 is a float to most people, True is none.
-    if isinstance(hint, type) and get_origin(hint) is None and hint not in (int, float, object):
+    if isinstance(hint, type) and get_origin(hint) is None and hint not in (int, float, object, Any):
         return Instance(hint)
     return None
 
@@ -358,7 +373,9 @@ def validated(function: Callable[P, R]) -> Callable[P, R]:
         if not rules:  # not before the first call: an annotation may name what is defined later
             rules.update(constraints(function))
         if args:
-            args = tuple([_cleaned(rules, name, one) for name, one in zip(names, args, strict=False)]) + args[len(names) :]
+            args = (
+                tuple([_cleaned(rules, name, one) for name, one in zip(names, args, strict=False)]) + args[len(names) :]
+            )
         for name, value in kwargs.items():
             kwargs[name] = _cleaned(rules, name, value)
         return function(*args, **kwargs)

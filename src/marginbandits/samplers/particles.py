@@ -33,7 +33,8 @@ import numpy.typing as npt
 from marginbandits.compiled import kernel
 from marginbandits.types import Array
 
-__all__ = ["absorb", "hinge_slopes", "langevin_step"]
+__all__ = ["hinge_slopes"]
+# `absorb` and `langevin_step` are compiled, and not among them: they trust the arrays that learners keep.
 
 F = TypeVar("F", np.float32, np.float64)
 

@@ -27,16 +27,17 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
+from marginbandits.arrays import Numbers
 from marginbandits.projections import ball
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Integer, Parametrised, Real, validated
+from marginbandits.validation import ActionCount, Count, Integer, Parametrised, Positive, fits, quoted, validated
 
 __all__ = ["Linear", "SharedLinear"]
 
 Contexts: TypeAlias = Any
 """A NumPy array, or a SciPy sparse one of one or two dimensions."""
-Width = Annotated[int, Integer(1)]
-Radius = Annotated[float, Real(above=0)]
+Parameters = Annotated[Array, Numbers(*range(1, 9), low=-1e100, high=1e100)]
+_DENSE = Numbers(1, 2, 3, low=-1e100, high=1e100)
 
 
 class _Ball(Parametrised):
@@ -44,16 +45,28 @@ class _Ball(Parametrised):
 
     radius: float
 
-    def project(self, parameters: Array) -> Array:
+    n_actions: int
+    n_features: int
+
+    @validated
+    def project(self, parameters: Parameters) -> Array:
         """The nearest point of the ball, for each vector along the last axis."""
         return ball(parameters, self.radius)
+
+    def _action(self, action: object) -> int:
+        try:
+            return Integer(0, self.n_actions - 1).clean(action)
+        except ValueError:
+            rule = f"a whole number from 0 to {self.n_actions - 1}"
+            raise ValueError(f"action must be {rule}, got {quoted(action)}") from None
 
 
 class Linear(_Ball):
     """f(x) = QVx for contexts x of d features; parameters are V, row by row."""
 
     @validated
-    def __init__(self, n_actions: ActionCount, n_features: Width, radius: Radius = 1.0) -> None:
+    def __init__(self, n_actions: ActionCount, n_features: Count, radius: Positive = 1.0) -> None:
+        fits(n_actions=n_actions, directions=n_actions)
         self.n_actions = n_actions
         self.n_features = n_features
         self.radius = radius
@@ -74,19 +87,25 @@ class Linear(_Ball):
         """B = RL."""
         return self.radius * self.lipschitz
 
-    def weights(self, parameters: Array) -> Array:
+    @validated
+    def weights(self, parameters: Parameters) -> Array:
         """W = QV, one row per action."""
+        _refuse_width(parameters, self.dimension)
         shaped = parameters.reshape(*parameters.shape[:-1], self.n_actions - 1, self.n_features)
         return np.asarray(self.basis @ shaped)
 
-    def parameters_of(self, weights: Array) -> Array:
+    @validated
+    def parameters_of(self, weights: Annotated[Array, Numbers(*range(2, 9), low=-1e100, high=1e100)]) -> Array:
         """V = QᵀW of the nearest weights whose rows sum to zero: the inverse of `weights` on those."""
+        if weights.shape[-2:] != (self.n_actions, self.n_features):
+            raise ValueError(f"weights must be {self.n_actions} x {self.n_features}, got shape {weights.shape}")
         return np.asarray((self.basis.T @ weights).reshape(*weights.shape[:-2], self.dimension))
 
-    def values(self, parameters: Array, context: Contexts) -> Array:
+    @validated
+    def values(self, parameters: Parameters, context: Contexts) -> Array:
         """Scores of one context (d) or of many (n x d, dense or sparse): particles, then rows, then actions."""
-        weights = self.weights(parameters)
-        if context.shape[-1] != self.n_features:
+        weights, context = self.weights(parameters), _context(context)
+        if context.ndim > 2 or context.shape[-1] != self.n_features:
             raise ValueError(f"context must have {self.n_features} features, got shape {context.shape}")
         if scipy.sparse.issparse(context) and context.ndim == 2:
             flat = weights.reshape(-1, self.n_features)
@@ -100,17 +119,18 @@ class Linear(_Ball):
 
     def gradient(self, context: Contexts, action: int) -> Array:
         """q_a ⊗ x: the derivative of the action's score in the parameters."""
+        context = _context(context)
         row = context.toarray().ravel() if scipy.sparse.issparse(context) else context
         if row.shape != (self.n_features,):
             raise ValueError(f"context must be one row of {self.n_features} features, got shape {context.shape}")
-        return np.outer(self.basis[action], row).ravel()
+        return np.outer(self.basis[self._action(action)], row).ravel()
 
 
 class SharedLinear(_Ball):
     """f(x)_a = <w, x_a - x̄> for contexts of K rows of features; parameters are w."""
 
     @validated
-    def __init__(self, n_actions: ActionCount, n_features: Width, radius: Radius = 1.0) -> None:
+    def __init__(self, n_actions: ActionCount, n_features: Count, radius: Positive = 1.0) -> None:
         self.n_actions = n_actions
         self.n_features = n_features
         self.radius = radius
@@ -130,20 +150,41 @@ class SharedLinear(_Ball):
         """B = RL."""
         return self.radius * self.lipschitz
 
-    def values(self, parameters: Array, context: Contexts) -> Array:
+    @validated
+    def values(self, parameters: Parameters, context: Contexts) -> Array:
         """Scores of one context (K x d, dense or sparse) or of many (n x K x d): particles, rows, actions."""
+        context = _context(context)
+        _refuse_width(parameters, self.n_features)
         if context.shape[-2:] != (self.n_actions, self.n_features):
             raise ValueError(f"context must be {self.n_actions} x {self.n_features}, got shape {context.shape}")
         if scipy.sparse.issparse(context):
             product = np.asarray(scipy.sparse.csr_array(context) @ parameters.reshape(-1, self.n_features).T)
             raw = product.T.reshape(*parameters.shape[:-1], self.n_actions)
         elif np.ndim(context) == 2:
-            raw = parameters @ np.asarray(context).T
+            raw = parameters @ context.T
         else:
-            raw = np.einsum("nad,...d->...na", np.asarray(context), parameters)
+            raw = np.einsum("nad,...d->...na", context, parameters)
         return np.asarray(raw - raw.mean(-1, keepdims=True))
 
     def gradient(self, context: Contexts, action: int) -> Array:
         """x_a - x̄."""
-        rows = context.toarray() if scipy.sparse.issparse(context) else np.asarray(context)
-        return np.asarray(rows[action] - rows.mean(0))
+        context = _context(context)
+        rows = context.toarray() if scipy.sparse.issparse(context) else context
+        if rows.shape != (self.n_actions, self.n_features):
+            raise ValueError(f"context must be {self.n_actions} x {self.n_features}, got shape {rows.shape}")
+        return np.asarray(rows[self._action(action)] - rows.mean(0))
+
+
+def _context(context: Contexts) -> Contexts:
+    """One or many contexts as they are if sparse, as an array of finite numbers otherwise."""
+    if scipy.sparse.issparse(context) and context.dtype.kind in "fiub":
+        return context
+    try:
+        return _DENSE.clean(context)
+    except ValueError:
+        raise ValueError(f"context must be {_DENSE}, got {quoted(context)}") from None
+
+
+def _refuse_width(parameters: Array, width: int) -> None:
+    if parameters.shape[-1] != width:
+        raise ValueError(f"parameters must be vectors of {width} numbers, got shape {parameters.shape}")

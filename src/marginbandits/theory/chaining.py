@@ -30,13 +30,15 @@ from marginbandits.theory.entropy import Entropy
 from marginbandits.theory.record import Bound
 from marginbandits.theory.setting import Game
 from marginbandits.types import Array
-from marginbandits.validation import Instance, Integer, OneOf, Real, validated
+from marginbandits.validation import Horizon, Instance, OneOf, Real, validated
 
 __all__ = ["chain_hinge", "full_information", "full_information_tuned", "margin_ramp"]
 
-Positive = Annotated[float, Real(above=0)]
-Scale = Annotated[float | None, OneOf(Real(0), Instance(type(None)))]
-Rate = Annotated[float | None, OneOf(Real(above=0), Instance(type(None)))]
+Amount = Annotated[float, Real(1e-100, 1e100)]
+Scale = Annotated[float, Real(0, 1e100)]
+MaybeScale = Annotated[float | None, OneOf(Real(0, 1e100), Instance(type(None)))]
+MaybeAmount = Annotated[float | None, OneOf(Real(1e-100, 1e100), Instance(type(None)))]
+Share = Annotated[float | None, OneOf(Real(1e-300, 1), Instance(type(None)))]
 NOBODY = "no algorithm known: the proof is not constructive"
 
 _E2, _24E = 3.0 * math.e**2, 24.0 * math.e
@@ -45,17 +47,17 @@ _E2, _24E = 3.0 * math.e**2, 24.0 * math.e
 @validated
 def full_information(
     entropy: Entropy,
-    horizon: Annotated[int, Integer(1)],
+    horizon: Horizon,
     *,
-    second_moment: Positive,  # V
-    total: Positive,  # S
-    squares: Positive,  # V'
-    largest_loss: Positive,  # R
-    largest_value: Positive,  # B
-    alpha: Annotated[float, Real(0)],
-    beta: Annotated[float, Real(0)],
-    eta: Rate = None,
-    lam: Rate = None,
+    second_moment: Amount,  # V
+    total: Amount,  # S
+    squares: Amount,  # V'
+    largest_loss: Amount,  # R
+    largest_value: Amount,  # B
+    alpha: Scale,
+    beta: Scale,
+    eta: MaybeAmount = None,
+    lam: MaybeAmount = None,
 ) -> Bound:
     """The full-information bound at any η <= 1 and λ; those left out are the tuned ones."""
     _ordered(alpha, beta)
@@ -85,15 +87,15 @@ def full_information(
 @validated
 def full_information_tuned(
     entropy: Entropy,
-    horizon: Annotated[int, Integer(1)],
+    horizon: Horizon,
     *,
-    second_moment: Positive,
-    total: Positive,
-    squares: Positive,
-    largest_loss: Positive,
-    largest_value: Positive,
-    alpha: Annotated[float, Real(0)],
-    beta: Annotated[float, Real(0)],
+    second_moment: Amount,
+    total: Amount,
+    squares: Amount,
+    largest_loss: Amount,
+    largest_value: Amount,
+    alpha: Scale,
+    beta: Scale,
 ) -> Bound:
     """What the tuned η and λ are shown to give; the bound at those values is never larger."""
     _ordered(alpha, beta)
@@ -116,7 +118,9 @@ def full_information_tuned(
 
 
 @validated
-def margin_ramp(entropy: Entropy, game: Game, *, mu: Rate = None, alpha: Scale = None, beta: Scale = None) -> Bound:
+def margin_ramp(
+    entropy: Entropy, game: Game, *, mu: Share = None, alpha: MaybeScale = None, beta: MaybeScale = None
+) -> Bound:
     """The contextual bandit margin bound, over inf_f L^γ(f)."""
     K, T, g = game.n_actions, game.horizon, game.margin
 
@@ -145,7 +149,9 @@ def margin_ramp(entropy: Entropy, game: Game, *, mu: Rate = None, alpha: Scale =
 
 
 @validated
-def chain_hinge(entropy: Entropy, game: Game, *, mu: Rate = None, alpha: Scale = None, beta: Scale = None) -> Bound:
+def chain_hinge(
+    entropy: Entropy, game: Game, *, mu: Share = None, alpha: MaybeScale = None, beta: MaybeScale = None
+) -> Bound:
     """The same with the hinge, over (1/K) inf_f Σ <ℓ, ψ(f)>; entropy must be that of scores of size B."""
     K, T, g, S = game.n_actions, game.horizon, game.margin, game.hinge_range
 
@@ -197,7 +203,7 @@ def _chosen(
 
     def value(log_mu: float, log_beta: float) -> float:
         m, b = math.exp(min(log_mu, math.log(1.0 / K))), max(math.exp(log_beta), alpha or 0.0)
-        return math.fsum(terms(**complete(m, b)).values())
+        return min(sum(terms(**complete(m, b)).values()), 1e300)  # finite, so that line searches can compare
 
     top = math.log(2.0 * entropy.radius)  # at this β the class is one point
     bottom = math.log(max(1e-9 / T, alpha or 0.0))

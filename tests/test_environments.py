@@ -129,7 +129,7 @@ class TestClassification:
     def test_bad_costs_are_refused(self) -> None:
         with pytest.raises(ValueError, match="costs must be 2 x 2"):
             mb.Classification([[1.0], [2.0]], [0, 1], costs=[[0.0, 1.0]])
-        with pytest.raises(ValueError, match="costs must be .* at most 1"):
+        with pytest.raises(ValueError, match=r"costs must be .* at most 1"):
             mb.Classification([[1.0], [2.0]], [0, 1], costs=[[0.0, 2.0], [1.0, 0.0]])
 
 

@@ -26,6 +26,10 @@ from marginbandits.validation import Constraint, limits, within
 
 __all__ = ["Booleans", "Integers", "Numbers", "Probabilities", "Scores", "plain"]
 
+_REAL, _WHOLE = (
+    (int, numbers.Real),
+    (int, numbers.Integral),
+)  # the plain type first: an abstract class costs ten times it
 _DEEPEST = 8
 """Lists nested deeper than this are no arrays of ours; one that contains itself is."""
 
@@ -138,7 +142,7 @@ def _look(value: Any, kinds: str, depth: int) -> None:
         kind = getattr(getattr(value, "dtype", None), "kind", "O")
         if kind not in kinds and kind != "O":
             raise ValueError
-    elif (isinstance(value, bool) and "b" not in kinds) or (not isinstance(value, numbers.Integral) and not ("f" in kinds and isinstance(value, numbers.Real))):
+    elif (type(value) is bool and "b" not in kinds) or not isinstance(value, _REAL if "f" in kinds else _WHOLE):
         raise ValueError
 
 

@@ -108,9 +108,8 @@ class Finite(Parametrised):
             known = np.asarray(getattr(model, "classes_", []))
             one_row = known.dtype.kind in "iu" and known.ndim == 1
             if not one_row or len(known) < 2 or known.min() < 0 or known.max() >= n_actions:
-                raise ValueError(
-                    f"models[{position}] must be fitted to actions 0 to {n_actions - 1} as its classes, got {quoted(known)}"
-                )
+                rule = f"fitted to actions 0 to {n_actions - 1} as its classes"
+                raise ValueError(f"models[{position}] must be {rule}, got {quoted(known)}")
         return cls([partial(_model_scores, one, n_actions, bound) for one in models], n_actions, bound)
 
     @validated

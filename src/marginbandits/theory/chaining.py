@@ -61,7 +61,7 @@ def full_information(
 ) -> Bound:
     """The full-information bound at any η <= 1 and λ; those left out are the tuned ones."""
     _ordered(alpha, beta)
-    H, area, RB = entropy.at(0.5 * beta), entropy.integral(alpha, beta), largest_loss * largest_value
+    H, area, RB = entropy._at(0.5 * beta), entropy._area(alpha, beta), largest_loss * largest_value
     if eta is None:
         eta = min(1.0, RB * math.sqrt(2.0 * H / second_moment)) if H > 0.0 else 0.0
     if lam is None:
@@ -99,14 +99,14 @@ def full_information_tuned(
 ) -> Bound:
     """What the tuned η and λ are shown to give; the bound at those values is never larger."""
     _ordered(alpha, beta)
-    H = entropy.at(0.5 * beta)
+    H = entropy._at(0.5 * beta)
     return Bound(
         "full information, tuned",
         {
             "variance": 4.0 * math.sqrt(2.0 * second_moment * H),
             "class": 8.0 * largest_loss * largest_value * H,
             "discretisation": _E2 * alpha * total,
-            "chaining": _24E * math.sqrt(squares) * entropy.integral(alpha, beta),
+            "chaining": _24E * math.sqrt(squares) * entropy._area(alpha, beta),
         },
         horizon,
         {"alpha": alpha, "beta": beta},
@@ -125,13 +125,13 @@ def margin_ramp(
     K, T, g = game.n_actions, game.horizon, game.margin
 
     def terms(mu: float, alpha: float, beta: float) -> dict[str, float]:
-        H = entropy.at(0.5 * beta)
+        H = entropy._at(0.5 * beta)
         return {
             "variance": 4.0 * K * math.sqrt(2.0 * T * H),
             "exploration": mu * K * T,
             "class": 8.0 / mu * H,
             "discretisation": _E2 * alpha * K * T / g,
-            "chaining": _24E * math.sqrt(K * T / mu) * entropy.integral(alpha, beta) / g,
+            "chaining": _24E * math.sqrt(K * T / mu) * entropy._area(alpha, beta) / g,
         }
 
     chosen = _chosen(terms, entropy, game, mu, alpha, beta)
@@ -156,13 +156,13 @@ def chain_hinge(
     K, T, g, S = game.n_actions, game.horizon, game.margin, game.hinge_range
 
     def terms(mu: float, alpha: float, beta: float) -> dict[str, float]:
-        H = entropy.at(0.5 * beta)
+        H = entropy._at(0.5 * beta)
         return {
             "variance": 4.0 * S * math.sqrt(2.0 * T * H),
             "exploration": mu * K * T,
             "class": 8.0 * S * H / (mu * K),
             "discretisation": _E2 * alpha * T / g,
-            "chaining": _24E * math.sqrt(K * T / mu) * entropy.integral(alpha, beta) / (g * K),
+            "chaining": _24E * math.sqrt(K * T / mu) * entropy._area(alpha, beta) / (g * K),
         }
 
     chosen = _chosen(terms, entropy, game, mu, alpha, beta)
@@ -198,7 +198,7 @@ def _chosen(
         _ordered(alpha, beta)
 
     def complete(mu: float, beta: float) -> dict[str, float]:
-        best = entropy.scale_at(math.e**2 * K * T * mu / 64.0)  # where 3e²KT = 24e √(KT/μ) √H(α)
+        best = entropy._scale_at(math.e**2 * K * T * mu / 64.0)  # where 3e²KT = 24e √(KT/μ) √H(α)
         return {"mu": mu, "alpha": min(best, beta) if alpha is None else alpha, "beta": beta}
 
     def value(log_mu: float, log_beta: float) -> float:

@@ -31,35 +31,47 @@ Dimension = Annotated[float, Real(1e-3, 1e3)]
 """p of a nonparametric class: at either end the rate is that of the limit to three digits."""
 
 Scale = Annotated[float, Real(0, 1e300)]
-Amount = Annotated[float, Real(0)]
 
 
 class Entropy(ABC):
-    """H(ε), its inverse and the integral of its root. A subclass fills `_at`, `_scale_at` and `_integral`."""
+    """H(ε), its inverse and the integral of its root. A subclass fills `_below`, `_inverse` and `_integral`."""
 
     radius: float
 
     @validated
     def at(self, scale: Scale) -> float:
-        """H(ε): 0 from the radius on; a finite class has ln N at every scale, which is what exponential weights pay."""
-        return 0.0 if scale >= self.radius else max(self._at(scale), 0.0)
+        """H(ε): 0 from the radius on; but ln N at every scale for a finite class, which exponential weights pay."""
+        return self._at(scale)
 
     @validated
     def integral(self, low: Scale, high: Scale) -> float:
         """I(low, high) = ∫ √H(ε) dε, in closed form; infinite where it diverges at 0, or no float holds it."""
+        return self._area(low, high)
+
+    @validated
+    def scale_at(self, entropy: Annotated[float, Real(0)]) -> float:
+        """The least ε > 0 with H(ε) <= entropy, up to the radius; 0 for a finite class that is no larger."""
+        return self._scale_at(entropy)
+
+    # The same without checks, for searches that ask ten thousand times.
+
+    def _at(self, scale: float) -> float:
+        return 0.0 if scale >= self.radius else max(self._below(scale), 0.0)
+
+    def _area(self, low: float, high: float) -> float:
         high = min(high, self._reach())
         return self._integral(low, high) if low < high else 0.0
 
-    @validated
-    def scale_at(self, entropy: Amount) -> float:
-        """The least ε > 0 with H(ε) <= entropy, up to the radius."""
-        return min(self._scale_at(entropy), self.radius) if entropy > 0.0 else self.radius
+    def _scale_at(self, entropy: float) -> float:
+        return min(self._inverse(entropy), self.radius) if entropy > 0.0 else self.radius
+
+    # What they are below the radius.
 
     @abstractmethod
-    def _at(self, scale: float) -> float: ...
+    def _below(self, scale: float) -> float: ...
 
     @abstractmethod
-    def _scale_at(self, entropy: float) -> float: ...
+    def _inverse(self, entropy: float) -> float: ...
 
     @abstractmethod
     def _integral(self, low: float, high: float) -> float: ...
@@ -76,20 +88,16 @@ class FiniteSize(Entropy):
     size: Annotated[int, Integer(1, 10**300)]
     radius: Positive = 1.0
 
-    @validated
-    def at(self, scale: Scale) -> float:
-        """Ln N at every scale: what exponential weights pay."""
-        return self._at(scale)
-
-    @validated
-    def scale_at(self, entropy: Amount) -> float:
-        """0 if ln N is no more than that, else the radius."""
-        return self._scale_at(entropy)
-
     def _at(self, scale: float) -> float:
         return math.log(self.size)
 
     def _scale_at(self, entropy: float) -> float:
+        return self._inverse(entropy)
+
+    def _below(self, scale: float) -> float:
+        return math.log(self.size)
+
+    def _inverse(self, entropy: float) -> float:
         return 0.0 if math.log(self.size) <= entropy else self.radius
 
     def _integral(self, low: float, high: float) -> float:
@@ -105,10 +113,10 @@ class Parametric(Entropy):
     scale: Positive = 1.0  # c
     radius: Positive = 1.0
 
-    def _at(self, scale: float) -> float:
+    def _below(self, scale: float) -> float:
         return math.inf if scale <= 0.0 else self.dimension * math.log(self.scale / scale)
 
-    def _scale_at(self, entropy: float) -> float:
+    def _inverse(self, entropy: float) -> float:
         return self.scale * math.exp(-entropy / self.dimension)
 
     def _integral(self, low: float, high: float) -> float:
@@ -129,10 +137,10 @@ class Power(Entropy):
     constant: Positive = 1.0  # C
     radius: Positive = 1.0
 
-    def _at(self, scale: float) -> float:
+    def _below(self, scale: float) -> float:
         return math.inf if scale <= 0.0 else self.constant * _power(scale, -self.p)
 
-    def _scale_at(self, entropy: float) -> float:
+    def _inverse(self, entropy: float) -> float:
         return _power(self.constant / entropy, 1.0 / self.p)
 
     def _integral(self, low: float, high: float) -> float:

@@ -51,7 +51,7 @@ def ftl_deviation(
     line, area = _CONSTANTS[version]
 
     def integrand(scale: float) -> float:
-        size = (math.log(n) + entropy.at(scale)) / (n * mu)
+        size = (math.log(n) + entropy._at(scale)) / (n * mu)
         return math.sqrt(2.0 * K * size) + 3.0 * size
 
     def excess(log_scale: float) -> float:

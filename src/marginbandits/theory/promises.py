@@ -98,11 +98,11 @@ def promises(known: Class, game: Game) -> list[Bound]:
 @validated
 def promises_in_time(known: Class, game: Game) -> list[Promise]:
     """The same, each with the horizon from which it says something, all else equal."""
+    if game.margin > 1e15:
+        raise ValueError(f"margin must be at most 10^15 to look for the first T of use, got {game.margin:g}")
     least = math.floor(game.margin) + 2  # logarithms of KT/γ must be positive, and μ < 1/K
 
     def one(make: Maker) -> Promise:
-        if least > 10**15:
-            return Promise(make(game), None)
         at = useful_from(lambda T: make(dataclasses.replace(game, horizon=T)), least=least)
         return Promise(make(game), at)
 

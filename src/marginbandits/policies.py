@@ -21,7 +21,7 @@ array([0.45, 0.45, 0.1 ])
 """
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,18 +29,28 @@ import numpy.typing as npt
 from marginbandits.arrays import Booleans, Numbers
 from marginbandits.compiled import kernel
 from marginbandits.types import Array, Mask
-from marginbandits.validation import Constraint, Integer, Real, quoted
+from marginbandits.validation import Constraint, Instance, Integer, OneOf, Real, quoted
 
 __all__ = ["explore", "greedy", "largest_of_normals", "proportional", "sample", "sharpened", "uniform"]
 # `greedy_rows` is for other kernels, and not among them: compiled code trusts its arguments.
 
 
-def proportional(values: npt.ArrayLike, available: npt.ArrayLike | None = None) -> Array:
+_ARRAY, _FLOAT, _BOOL = np.ndarray, np.dtype(np.float64), np.dtype(np.bool_)
+_COUNT, _DRAW, _POWER, _SHARE = Integer(1, 10**7), Real(0, below=1), Real(above=0), Real(0, 1)
+_ANY, _LAWS, _LAW = Numbers(*range(1, 9), finite=False), Numbers(*range(1, 9), low=0), Numbers(1, low=0)
+_MEAN, _DEVIATION = Numbers(1, low=-1e100, high=1e100), Numbers(1, low=0, high=1e100)
+_MASK = Booleans(*range(1, 9))
+
+Values = Annotated[npt.ArrayLike, _LAWS]
+Available = Annotated[npt.ArrayLike | None, OneOf(_MASK, Instance(type(None)))]
+
+
+def proportional(values: Values, available: Available = None) -> Array:
     """Play each available action in proportion to its non-negative value; uniformly where all are 0."""
     return sharpened(values, 1.0, available)
 
 
-def sharpened(values: npt.ArrayLike, q: float, available: npt.ArrayLike | None = None) -> Array:
+def sharpened(values: Values, q: Annotated[float, _POWER], available: Available = None) -> Array:
     """π ∝ v^q over the available actions, computed relative to the largest value so that no q overflows."""
     v, mask, out, answer = _by_rows("values", values, available)
     if not _sharpened(v, _checked("q", q, _POWER), mask, out):
@@ -48,7 +58,7 @@ def sharpened(values: npt.ArrayLike, q: float, available: npt.ArrayLike | None =
     return answer
 
 
-def greedy(scores: npt.ArrayLike, available: npt.ArrayLike | None = None) -> Array:
+def greedy(scores: Annotated[npt.ArrayLike, _ANY], available: Available = None) -> Array:
     """Uniform over the available actions of largest score."""
     s, mask, out, answer = _by_rows("scores", scores, available)
     if not greedy_rows(s, mask, out):
@@ -56,14 +66,16 @@ def greedy(scores: npt.ArrayLike, available: npt.ArrayLike | None = None) -> Arr
     return answer
 
 
-def uniform(n_actions: int, available: npt.ArrayLike | None = None) -> Array:
+def uniform(n_actions: Annotated[int, _COUNT], available: Available = None) -> Array:
     """Every available action alike."""
     if type(n_actions) is not int or not 0 < n_actions <= _COUNT.high:
         n_actions = _checked("n_actions", n_actions, _COUNT)
     return greedy(np.zeros(n_actions), available)
 
 
-def explore(distribution: npt.ArrayLike, mu: float, available: npt.ArrayLike | None = None) -> Array:
+def explore(
+    distribution: Annotated[npt.ArrayLike, _LAWS], mu: Annotated[float, _SHARE], available: Available = None
+) -> Array:
     """p^μ = (1 - nμ) p + μ on the n available actions: each of them has probability at least μ <= 1/n."""
     p, mask, out, answer = _by_rows("distribution", distribution, available)
     if not _is_law(p, mask):
@@ -74,7 +86,7 @@ def explore(distribution: npt.ArrayLike, mu: float, available: npt.ArrayLike | N
     return answer
 
 
-def sample(distribution: npt.ArrayLike, draw: float) -> int:
+def sample(distribution: Annotated[npt.ArrayLike, _LAW], draw: Annotated[float, _DRAW]) -> int:
     """The action at which the cumulative distribution first exceeds `draw`, a number in [0, 1)."""
     if not (type(distribution) is _ARRAY and distribution.dtype is _FLOAT and distribution.ndim == 1):
         distribution = _checked("distribution", distribution, _LAW)
@@ -88,7 +100,11 @@ def sample(distribution: npt.ArrayLike, draw: float) -> int:
     return action
 
 
-def largest_of_normals(mean: npt.ArrayLike, deviation: npt.ArrayLike, available: npt.ArrayLike) -> Array:
+def largest_of_normals(
+    mean: Annotated[npt.ArrayLike, _MEAN],
+    deviation: Annotated[npt.ArrayLike, _DEVIATION],
+    available: Annotated[npt.ArrayLike, _MASK],
+) -> Array:
     """Probability that each of several independent normals is the largest among those available.
 
     >>> largest_of_normals(np.zeros(4), np.ones(4), np.array([True, True, True, False])).round(12)
@@ -102,12 +118,6 @@ def largest_of_normals(mean: npt.ArrayLike, deviation: npt.ArrayLike, available:
     if not widest > 0.0:
         return greedy(m, mask)
     return _largest_of_normals(m, np.maximum(d, 1e-12 * widest), mask)
-
-
-_ARRAY, _FLOAT, _BOOL = np.ndarray, np.dtype(np.float64), np.dtype(np.bool_)
-_COUNT, _DRAW, _POWER, _SHARE = Integer(1, 10**7), Real(0, below=1), Real(above=0), Real(0, 1)
-_ANY, _LAW, _MASK = Numbers(finite=False), Numbers(1, low=0), Booleans()
-_MEAN, _DEVIATION = Numbers(1, low=-1e100, high=1e100), Numbers(1, low=0, high=1e100)
 
 
 def _checked(name: str, value: object, rule: Constraint) -> Any:
@@ -128,7 +138,7 @@ def _by_rows(name: str, values: npt.ArrayLike, available: npt.ArrayLike | None) 
         v = values
     else:
         v = _checked(name, values, _ANY)
-    if not v.size or not v.ndim:
+    if not (v.size and 0 < v.ndim < 9):
         raise ValueError(f"{name} must have a number for each action, got {quoted(values)}")
     n = v.shape[-1]
     answer = np.empty(v.shape)

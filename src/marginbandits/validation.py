@@ -68,6 +68,9 @@ class Constraint(ABC):
     def __str__(self) -> str:
         """Complete the sentence "eta must be …"."""
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
     @abstractmethod
     def clean(self, value: object) -> object:
         """Return the value as stored (a plain int or float); raise `ValueError` if it is not allowed."""

@@ -17,6 +17,7 @@ from scipy import sparse, stats
 
 from marginbandits.checks.common import check_parameters, expect, refuses, same_arrays
 from marginbandits.types import Array, Decision
+from marginbandits.validation import validated
 
 __all__ = ["LEARNER_CHECKS", "check_learner"]
 
@@ -27,6 +28,7 @@ LEARNER_CHECKS: dict[str, Callable[[Build], None]] = {}
 """Every check by name."""
 
 
+@validated
 def check_learner(learner: Build, **arguments: object) -> None:
     """Check a learner class (or any function of `n_actions` and `seed` that builds one) against the contract.
 

@@ -65,8 +65,8 @@ class Oblivious(Parametrised):
     @staticmethod
     @validated
     def of(
-        contexts: Annotated[npt.ArrayLike, Numbers(finite=False, booleans=True)],
-        losses: Annotated[npt.ArrayLike, Numbers(finite=False, booleans=True)],
+        contexts: Annotated[npt.ArrayLike, Numbers(2, 3, finite=False, booleans=True)],
+        losses: Annotated[npt.ArrayLike, Numbers(2, finite=False, booleans=True)],
     ) -> "Oblivious":
         """The environment of any two arrays of your own."""
         made = Oblivious()

@@ -125,10 +125,12 @@ class Classification(Oblivious):
         cls, path: Annotated[str | os.PathLike[str], Instance(str, os.PathLike)], **options: object
     ) -> "Classification":
         """A NumPy archive with arrays `X` and `y`; pickled objects are refused."""
+        if len(os.fspath(path)) > 4096:
+            raise ValueError(f"path must have at most 4096 characters, got {quoted(path)}")
         arrays = saving.read_arrays(path)
         missing = [name for name in ("X", "y") if name not in arrays]
         if missing:
-            raise ValueError(f"{path} must hold arrays X and y; it lacks {', '.join(missing)}")
+            raise ValueError(f"{quoted(path)} must hold arrays X and y; it lacks {', '.join(missing)}")
         return cls(arrays["X"], arrays["y"], **options)  # type: ignore[arg-type]  # checked by the constructor
 
     @classmethod

@@ -21,7 +21,7 @@ oracles need not know which class they work on; any leading axes are particles. 
 """
 
 import math
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.linalg
@@ -30,14 +30,27 @@ import scipy.sparse
 from marginbandits.arrays import Numbers
 from marginbandits.projections import ball
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Count, Integer, Parametrised, Positive, fits, quoted, validated
+from marginbandits.validation import (
+    ActionCount,
+    Count,
+    Instance,
+    Integer,
+    OneOf,
+    Parametrised,
+    Positive,
+    fits,
+    quoted,
+    validated,
+)
 
 __all__ = ["Linear", "SharedLinear"]
 
-Contexts: TypeAlias = Any
-"""A NumPy array, or a SciPy sparse one of one or two dimensions."""
+Contexts = Annotated[
+    Any, OneOf(Instance(scipy.sparse.sparray, scipy.sparse.spmatrix), Numbers(1, 2, 3, low=-1e100, high=1e100))
+]
+"""An array, or a SciPy sparse one of one or two dimensions."""
+Action = Annotated[int, Integer(0)]
 Parameters = Annotated[Array, Numbers(*range(1, 9), low=-1e100, high=1e100)]
-_DENSE = Numbers(1, 2, 3, low=-1e100, high=1e100)
 
 
 class _Ball(Parametrised):
@@ -46,19 +59,15 @@ class _Ball(Parametrised):
     radius: float
 
     n_actions: int
-    n_features: int
 
     @validated
     def project(self, parameters: Parameters) -> Array:
         """The nearest point of the ball, for each vector along the last axis."""
         return ball(parameters, self.radius)
 
-    def _action(self, action: object) -> int:
-        try:
-            return Integer(0, self.n_actions - 1).clean(action)
-        except ValueError:
-            rule = f"a whole number from 0 to {self.n_actions - 1}"
-            raise ValueError(f"action must be {rule}, got {quoted(action)}") from None
+    def _refuse_action(self, action: int) -> None:
+        if action >= self.n_actions:
+            raise ValueError(f"action must be below n_actions={self.n_actions}, got {quoted(action)}")
 
 
 class Linear(_Ball):
@@ -104,7 +113,7 @@ class Linear(_Ball):
     @validated
     def values(self, parameters: Parameters, context: Contexts) -> Array:
         """Scores of one context (d) or of many (n x d, dense or sparse): particles, then rows, then actions."""
-        weights, context = self.weights(parameters), _context(context)
+        weights = self.weights(parameters)
         if context.ndim > 2 or context.shape[-1] != self.n_features:
             raise ValueError(f"context must have {self.n_features} features, got shape {context.shape}")
         if scipy.sparse.issparse(context) and context.ndim == 2:
@@ -117,13 +126,14 @@ class Linear(_Ball):
             return np.asarray(weights @ dense)
         return np.asarray(dense @ np.swapaxes(weights, -1, -2))
 
-    def gradient(self, context: Contexts, action: int) -> Array:
+    @validated
+    def gradient(self, context: Contexts, action: Action) -> Array:
         """q_a ⊗ x: the derivative of the action's score in the parameters."""
-        context = _context(context)
+        self._refuse_action(action)
         row = context.toarray().ravel() if scipy.sparse.issparse(context) else context
         if row.shape != (self.n_features,):
             raise ValueError(f"context must be one row of {self.n_features} features, got shape {context.shape}")
-        return np.outer(self.basis[self._action(action)], row).ravel()
+        return np.outer(self.basis[action], row).ravel()
 
 
 class SharedLinear(_Ball):
@@ -153,7 +163,6 @@ class SharedLinear(_Ball):
     @validated
     def values(self, parameters: Parameters, context: Contexts) -> Array:
         """Scores of one context (K x d, dense or sparse) or of many (n x K x d): particles, rows, actions."""
-        context = _context(context)
         _refuse_width(parameters, self.n_features)
         if context.shape[-2:] != (self.n_actions, self.n_features):
             raise ValueError(f"context must be {self.n_actions} x {self.n_features}, got shape {context.shape}")
@@ -166,23 +175,14 @@ class SharedLinear(_Ball):
             raw = np.einsum("nad,...d->...na", context, parameters)
         return np.asarray(raw - raw.mean(-1, keepdims=True))
 
-    def gradient(self, context: Contexts, action: int) -> Array:
+    @validated
+    def gradient(self, context: Contexts, action: Action) -> Array:
         """x_a - x̄."""
-        context = _context(context)
+        self._refuse_action(action)
         rows = context.toarray() if scipy.sparse.issparse(context) else context
         if rows.shape != (self.n_actions, self.n_features):
             raise ValueError(f"context must be {self.n_actions} x {self.n_features}, got shape {rows.shape}")
-        return np.asarray(rows[self._action(action)] - rows.mean(0))
-
-
-def _context(context: Contexts) -> Contexts:
-    """One or many contexts as they are if sparse, as an array of finite numbers otherwise."""
-    if scipy.sparse.issparse(context) and context.dtype.kind in "fiub":
-        return context
-    try:
-        return _DENSE.clean(context)
-    except ValueError:
-        raise ValueError(f"context must be {_DENSE}, got {quoted(context)}") from None
+        return np.asarray(rows[action] - rows.mean(0))
 
 
 def _refuse_width(parameters: Array, width: int) -> None:

@@ -43,7 +43,7 @@ __all__ = [
     "thresholded",
 ]
 
-Action = Annotated[int, Integer(0)]
+Action = Annotated[int, Integer(0, 10**7)]
 Loss = Annotated[float, Real(0, 1)]
 Probability = Annotated[float, Real(1e-300, 1)]
 Cap = Annotated[int, Integer(1, 10**7)]

@@ -120,12 +120,13 @@ OF: dict[str, dict[str, Any]] = {
     "checks.check_learner": {"learner": mb.Uniform},
     "checks.check_scores": {"scores": mb.Linear(K, D), "context_shape": (D,)},
     "checks.check_surrogate": {"surrogate": mb.Hinge},
+    "*.scale_at": {"entropy": 1.0},
     "Cube": {"low": [-9.0, -9.0], "high": [9.0, 9.0]},
     "Finite.from_models": {"models": []},
     "Finite.from_weights": {"weights": np.ones((2, K, D))},
     "HingeRealizable": {"margin": None},
     "LipschitzCube.mean_losses": {"contexts": np.abs(ROWS[:3])},
-    "Oblivious.of": {"losses": np.eye(3)},
+    "*.of": {"losses": np.eye(3)},
     "SharedLinear.gradient": {"context": ROWS[:K]},
     "SharedLinear.project": {"parameters": np.ones(D)},
     "SharedLinear.values": {"context": ROWS[:K], "parameters": np.ones(D)},
@@ -159,9 +160,6 @@ OF: dict[str, dict[str, Any]] = {
     "weighting.geometric_weight": {"draw": lambda: 1},
     "weighting.thresholded": {"action": 0},
 }
-for _name in ("scale_at", "at", "integral"):
-    for _class in ("FiniteSize", "Parametric", "Power"):
-        OF[f"theory.{_class}.{_name}"] = {"entropy": 1.0}
 
 SMALL: dict[str, dict[str, Any]] = {
     "EpochGreedy": {"memory": 50},

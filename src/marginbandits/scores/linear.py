@@ -39,7 +39,6 @@ from marginbandits.validation import (
     Parametrised,
     Positive,
     fits,
-    quoted,
     validated,
 )
 
@@ -49,7 +48,7 @@ Contexts = Annotated[
     Any, OneOf(Instance(scipy.sparse.sparray, scipy.sparse.spmatrix), Numbers(1, 2, 3, low=-1e100, high=1e100))
 ]
 """An array, or a SciPy sparse one of one or two dimensions."""
-Action = Annotated[int, Integer(0)]
+Action = Annotated[int, Integer(0, 10**7)]
 Parameters = Annotated[Array, Numbers(*range(1, 9), low=-1e100, high=1e100)]
 
 
@@ -67,7 +66,7 @@ class _Ball(Parametrised):
 
     def _refuse_action(self, action: int) -> None:
         if action >= self.n_actions:
-            raise ValueError(f"action must be below n_actions={self.n_actions}, got {quoted(action)}")
+            raise ValueError(f"action must be below n_actions={self.n_actions}, got {action}")
 
 
 class Linear(_Ball):
@@ -130,10 +129,10 @@ class Linear(_Ball):
     def gradient(self, context: Contexts, action: Action) -> Array:
         """q_a ⊗ x: the derivative of the action's score in the parameters."""
         self._refuse_action(action)
-        row = context.toarray().ravel() if scipy.sparse.issparse(context) else context
-        if row.shape != (self.n_features,):
+        if context.shape not in ((self.n_features,), (1, self.n_features)):
             raise ValueError(f"context must be one row of {self.n_features} features, got shape {context.shape}")
-        return np.outer(self.basis[action], row).ravel()
+        row = context.toarray() if scipy.sparse.issparse(context) else context
+        return np.outer(self.basis[action], row.ravel()).ravel()
 
 
 class SharedLinear(_Ball):
@@ -179,9 +178,9 @@ class SharedLinear(_Ball):
     def gradient(self, context: Contexts, action: Action) -> Array:
         """x_a - x̄."""
         self._refuse_action(action)
+        if context.shape != (self.n_actions, self.n_features):
+            raise ValueError(f"context must be {self.n_actions} x {self.n_features}, got shape {context.shape}")
         rows = context.toarray() if scipy.sparse.issparse(context) else context
-        if rows.shape != (self.n_actions, self.n_features):
-            raise ValueError(f"context must be {self.n_actions} x {self.n_features}, got shape {rows.shape}")
         return np.asarray(rows[action] - rows.mean(0))
 
 

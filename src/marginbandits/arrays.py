@@ -40,7 +40,8 @@ class Numbers(Constraint):
     Not finite means any float, NaN too. `empty` allows none at all, `booleans` takes True and False for 1 and 0.
     """
 
-    _noun, _kinds, _type = "numbers", "fiu", np.dtype(np.float64)
+    _noun, _kinds = "numbers", "fiu"
+    _type: np.dtype[Any] = np.dtype(np.float64)
 
     def __init__(
         self,
@@ -97,7 +98,8 @@ class Numbers(Constraint):
 class Integers(Numbers):
     """Whole numbers."""
 
-    _noun, _kinds, _type = "whole numbers", "iu", np.dtype(np.int64)
+    _noun, _kinds = "whole numbers", "iu"
+    _type = np.dtype(np.int64)
 
     def bad_values(self) -> Iterator[object]:
         yield from super().bad_values()
@@ -107,7 +109,8 @@ class Integers(Numbers):
 class Booleans(Numbers):
     """Booleans: a mask."""
 
-    _noun, _kinds, _type = "booleans", "b", np.dtype(np.bool_)
+    _noun, _kinds = "booleans", "b"
+    _type = np.dtype(np.bool_)
 
     def bad_values(self) -> Iterator[object]:
         yield from super().bad_values()

@@ -36,7 +36,8 @@ __all__ = ["explore", "greedy", "largest_of_normals", "proportional", "sample", 
 
 
 _ARRAY, _FLOAT, _BOOL = np.ndarray, np.dtype(np.float64), np.dtype(np.bool_)
-_COUNT, _DRAW, _POWER, _SHARE = Integer(1, 10**7), Real(0, below=1), Real(above=0), Real(0, 1)
+_MOST = 10**7
+_COUNT, _DRAW, _POWER, _SHARE = Integer(1, _MOST), Real(0, below=1), Real(above=0), Real(0, 1)
 _ANY, _LAWS, _LAW = Numbers(*range(1, 9), finite=False), Numbers(*range(1, 9), low=0), Numbers(1, low=0)
 _MEAN, _DEVIATION = Numbers(1, low=-1e100, high=1e100), Numbers(1, low=0, high=1e100)
 _MASK = Booleans(*range(1, 9))
@@ -68,7 +69,7 @@ def greedy(scores: Annotated[npt.ArrayLike, _ANY], available: Available = None) 
 
 def uniform(n_actions: Annotated[int, _COUNT], available: Available = None) -> Array:
     """Every available action alike."""
-    if type(n_actions) is not int or not 0 < n_actions <= _COUNT.high:
+    if type(n_actions) is not int or not 0 < n_actions <= _MOST:
         n_actions = _checked("n_actions", n_actions, _COUNT)
     return greedy(np.zeros(n_actions), available)
 
@@ -92,7 +93,7 @@ def sample(distribution: Annotated[npt.ArrayLike, _LAW], draw: Annotated[float, 
         distribution = _checked("distribution", distribution, _LAW)
     if type(draw) is not float:
         draw = _checked("draw", draw, _DRAW)
-    action: int = _sample(distribution, draw)
+    action: int = _sample(distribution, draw)  # type: ignore[arg-type]  # an array, by the lines above
     if action < 0:
         _checked("draw", draw, _DRAW)
         positive = "finite and not negative, with a positive entry"

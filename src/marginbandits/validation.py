@@ -16,19 +16,19 @@ allowed ranges, so the three cannot disagree. Everything that is refused is refu
 argument and quotes at most a line of the value. Only a call that does not fit the signature is a `TypeError`.
 """
 
-import difflib
 import functools
 import inspect
 import math
 import numbers
-import reprlib
 import secrets
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, ParamSpec, TypeVar, get_origin, get_type_hints
 
 import numpy as np
+
+from marginbandits.wording import quoted, suggestion
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -162,18 +162,18 @@ _NO_NUMBERS = (bool, np.bool_, np.timedelta64)
 
 
 def _whole(value: object) -> int:
-    if isinstance(value, numbers.Integral) and not isinstance(value, _NO_NUMBERS):
-        return int(value)
-    raise ValueError
+    if isinstance(value, _NO_NUMBERS) or not isinstance(value, numbers.Integral):
+        raise ValueError
+    return int(value)
 
 
 def _real(value: object) -> float:
-    if isinstance(value, numbers.Real) and not isinstance(value, _NO_NUMBERS):
-        try:
-            return float(value)
-        except OverflowError:
-            pass
-    raise ValueError
+    if isinstance(value, _NO_NUMBERS) or not isinstance(value, numbers.Real):
+        raise ValueError
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError from None
 
 
 class Choice(Constraint):
@@ -272,49 +272,13 @@ class OneOf(Constraint):
                 yield value
 
 
-def quoted(value: object) -> str:
-    """The value as an error shows it: at most a line of it, however long it is.
-
-    >>> quoted("x" * 1_000_000) == "'" + "x" * 59 + "…"
-    True
-    """
-    if isinstance(value, str | bytes):
-        value = value[:100]  # so that a long one is not written out only to be cut
-    elif isinstance(value, int) and abs(value) >= 10**60:
-        return f"a whole number of {value.bit_length()} bits"
-    elif isinstance(value, np.ndarray) and value.size > 64:
-        return f"an array of {value.dtype} of shape {value.shape}"
-    elif isinstance(value, list | tuple | dict | set) and len(value) > 64:
-        return f"a {type(value).__name__} of {len(value)} items"
-    try:
-        text = " ".join((_NESTED.repr if isinstance(value, list | tuple | dict | set) else repr)(value).split())
-    except Exception:  # whatever a stranger's repr raises, the error it was for is more useful
-        return f"an object of {type(value).__name__}"
-    return text if len(text) <= 80 else text[:60] + "…"
-
-
-_NESTED = reprlib.Repr()
-_NESTED.maxlevel, _NESTED.maxlist, _NESTED.maxtuple, _NESTED.maxstring, _NESTED.maxother = 3, 20, 20, 60, 80
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """The end of an error about an unknown name: the nearest known one, or all of them.
-
-    >>> suggestion("digit", ["digits", "iris"])
-    "; did you mean 'digits'?"
-    """
-    names = sorted(known)
-    near = difflib.get_close_matches(word[:100], names, 1, cutoff=0.5)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(names)}"
-
-
 ActionCount = Annotated[int, Integer(2, 10**7)]
 """K: a bandit needs at least two actions."""
 
 Count = Annotated[int, Integer(1, 10**9)]
 """How many there are of something that is kept in memory."""
 
-Horizon = Annotated[int, Integer(1, 10**60)]
+Horizon = Annotated[int, Integer(1, 10**50)]
 """T, where rounds are only spoken of."""
 
 Positive = Annotated[float, Real(1e-30, 1e30)]
@@ -409,7 +373,7 @@ def record(cls: type[T]) -> type[T]:
         ...
     ValueError: x must be a finite number, got 'left'
     """
-    cls.__init__ = validated(cls.__init__)  # type: ignore[misc]  # it has the same arguments
+    cls.__init__ = validated(cls.__init__)  # type: ignore[method-assign]  # it has the same arguments
     return cls
 
 

@@ -17,10 +17,6 @@ longer than `PATIENCE` seconds, a crash. Calls run in processes of their own, so
 import argparse
 import collections
 import contextlib
-import datetime
-import decimal
-import enum
-import fractions
 import functools
 import hashlib
 import inspect
@@ -39,16 +35,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 import marginbandits as mb
 from marginbandits.learners import Learner
 from marginbandits.validation import Constraint, constraints, quoted
 from tests.fuzz import examples
+from tests.fuzz.hostile import hostile
 
 __all__ = ["ELSEWHERE", "RECORDS", "Target", "discover", "run"]
 
-PATIENCE, LONGEST, MEMORY = 20, 300, 8 * 2**30
+PATIENCE, LONGEST, MEMORY = 10, 300, 8 * 2**30
 
 RECORDS = {
     "Decision": "a record that learners check when it is given to them",
@@ -66,91 +62,6 @@ RECORDS = {
 
 ELSEWHERE = ("Bias", "Chain", "Concatenate", "Fourier", "Identity", "Standardise", "simulate", "load")
 """Not learners, and not yet declared."""
-
-
-class _Word(str):
-    __slots__ = ()
-
-
-class _Hostile:
-    """An object whose every conversion fails in its own way."""
-
-    def __array__(self, *_: object, **__: object) -> Any:
-        raise RuntimeError("no array")
-
-    def __float__(self) -> float:
-        raise KeyError("no float")
-
-    def __repr__(self) -> str:
-        raise ZeroDivisionError("no repr")
-
-
-class _Endless:
-    def __len__(self) -> int:
-        return 10**9
-
-    def __getitem__(self, at: object) -> float:
-        return 0.0
-
-
-class _Colour(enum.Enum):
-    RED = 1
-
-
-@functools.cache
-def hostile() -> list[Any]:
-    """Values that no argument should trust."""
-    endless: list[Any] = []
-    endless.append(endless)
-    wide: list[Any] = []
-    wide.extend([wide] * 50)
-    deep: list[Any] = []
-    for _ in range(5000):
-        deep = [deep]
-    inside = np.empty(1, object)
-    inside[0] = inside
-    return [
-        *(None, True, False, "", "x" * 10_000_000, b"bytes", "nan", "1", _Word("ramp"), 1j, object(), _Hostile()),
-        *(10**400, -(10**400), 2**63, 2**31, -1, 0, 10**12, 1e300, -1e300, 1e-300, 5e-324, 1e160, 1e200, 0.5, 2.5),
-        *(
-            float("nan"),
-            float("inf"),
-            -float("inf"),
-            -0.0,
-            np.float64("nan"),
-            np.float32("inf"),
-            np.longdouble("1e4000"),
-        ),
-        *(np.timedelta64(1, "s"), np.datetime64("2020-01-01"), datetime.timedelta(1), np.timedelta64("NaT")),
-        *(decimal.Decimal(1), decimal.Decimal("NaN"), fractions.Fraction(1, 3), fractions.Fraction(10**400, 1)),
-        *([], [[]], [[], [1.0]], {}, set(), {1.0, 2.0}, {"a": 1}, (), iter([1.0]), range(3), _Endless(), _Colour.RED),
-        *(endless, wide, deep, inside, [0.1, endless], [None] * 3, [[1.0, 2.0], [3.0]], [10**400] * 3, ["a", "b", "c"]),
-        *([True, 0.5, 0.5], [1j, 1.0, 2.0], ["0.1"] * 3, [b"1"] * 3, [float("nan")] * 3, [1e308] * 3, [-1.0, 1.0, 1.0]),
-        *(np.array(["1", "2", "3"]), np.array(["1", "2"], object), np.array([b"1", b"2", b"3"], object), np.array("x")),
-        *(np.ma.masked_array([0.2, 0.3, 0.5], [True, False, False]), np.ma.masked, np.array(None), np.array(0.5)),
-        *(np.zeros(3, complex), np.zeros(3, "m8[s]"), np.zeros(3, "M8[s]"), np.zeros(3, "V4"), np.zeros(3, "f4,f4")),
-        *(
-            np.full(3, np.nan),
-            np.full(3, np.inf),
-            np.full((2, 2), np.nan),
-            np.zeros(0),
-            np.zeros((0, 2)),
-            np.zeros((2, 0)),
-        ),
-        *(np.zeros((1,) * 9), np.zeros((2, 3, 4, 5)), np.zeros(1), np.zeros(5), np.zeros((5, 5)), np.full(3, 1e308)),
-        *(
-            np.full((3, 2), -1e300),
-            np.full((3, 2), 5e-324),
-            np.ones(3, bool),
-            np.zeros(3, bool),
-            np.array([2**63], "u8"),
-        ),
-        *(scipy.sparse.csr_array(np.eye(3)), scipy.sparse.csr_array((10**9, 10**9)), np.broadcast_to(0.5, (10**6,))),
-        *(int, len, lambda *_: None, lambda *_: "x", lambda *_: float("nan"), np, mb, type, Ellipsis, NotImplemented),
-        *(mb.Decision(0, 0.5), mb.Decision(-1, 0.5), mb.Decision(True, 0.5), mb.Decision(0, float("nan"))),
-        *(mb.Decision(10**400, 0.5), mb.Decision("x" * 10**6, 0.5), mb.Decision(0, np.timedelta64(1, "s"))),  # type: ignore[arg-type]
-        *([mb.Decision(0, 0.5), None], np.random.RandomState(0), np.random.default_rng(0), np.eye(3)[:, ::2]),
-    ]
 
 
 @dataclass
@@ -208,7 +119,7 @@ def _on_instance(cls: type, title: str, name: str, *args: object, **kwargs: obje
 
 
 def _trained(cls: type[Learner], title: str) -> Learner:
-    made = cls(n_actions=examples.K, seed=0, **examples.SMALL.get(title, {}))  # type: ignore[arg-type]  # as declared
+    made = cls(n_actions=examples.K, seed=0, **examples.SMALL.get(title, {}))
     for row in examples.ROWS[:3]:
         made.learn(row, made.act(row), 0.5)
     return made
@@ -297,7 +208,7 @@ def _outcome(target: Target, arguments: dict[str, Any], must: bool, misfit: bool
     except _TooLong:
         return "hang", ""
     except OSError as error:
-        fine = arguments.keys() & {"path", "data_id"} and (misfit or not must)
+        fine = bool(arguments.keys() & {"path", "data_id"}) and (misfit or not must)
         return ("refused", "") if fine else ("wrong type", f"{type(error).__name__}: {str(error)[:100]}")
     except Exception as error:
         return ("refused", "") if own and not must else ("wrong type", f"{type(error).__name__}: {str(error)[:100]}")
@@ -320,6 +231,7 @@ def _work(first: int, last: int, seed: int, log: Path, only: str, without: str) 
     np.seterr(all="ignore")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     signal.signal(signal.SIGALRM, _stop)
+    os.chdir(log.parent)  # where learners are saved
     targets = [t for t in discover() if _chosen(t, only, without)]
     for target in targets:  # what is compiled at the first call shall not count against a bad one
         if not target.name.startswith(("checks.", "Classification.openml")):
@@ -350,7 +262,7 @@ def _work(first: int, last: int, seed: int, log: Path, only: str, without: str) 
         if what not in ("refused", "accepted"):
             failures.setdefault(f"{what}: {words} {detail}", number)
         if number % 1000 == 999 or number + 1 == last:
-            log.write_text(json.dumps({"done": number + 1, "counts": counts, "failures": failures}))
+            log.write_text(json.dumps({"counts": counts, "failures": failures}))
 
 
 def _chosen(target: Target, only: str, without: str) -> bool:
@@ -370,7 +282,7 @@ def run(calls: int, seed: int, *, only: str = "", without: str = "") -> tuple[co
             command = [sys.executable, "-m", "tests.fuzz.calls", "--calls", str(calls), "--seed", str(seed)]
             command += ["--worker", str(first), str(log), "--only", only, "--without", without]
             ended = subprocess.run(command, capture_output=True, text=True, check=False)
-            found = json.loads(log.read_text()) if log.exists() else {"done": first, "counts": {}, "failures": {}}
+            found: dict[str, Any] = json.loads(log.read_text()) if log.exists() else {"counts": {}, "failures": {}}
             counts.update(found["counts"])
             failures.update(found["failures"])
             first = calls
@@ -399,9 +311,8 @@ def main() -> None:
     for words, number in sorted(failures.items()):
         print(f"{number:7d}  {words}")
     wrong = {name: n for name, n in counts.items() if name not in ("refused", "accepted")}
-    print(
-        f"{given.calls} calls of {len([t for t in discover() if _chosen(t, given.only, given.without)])} things exported:"
-    )
+    things = len([one for one in discover() if _chosen(one, given.only, given.without)])
+    print(f"{given.calls} calls of {things} things exported:")
     for name in ("refused", "accepted", *sorted(wrong)):
         print(f"{counts[name]:7d}  {name}" + (" (the declaration allows it)" if name == "accepted" else ""))
     sys.exit(1 if wrong else 0)

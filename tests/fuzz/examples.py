@@ -80,7 +80,7 @@ BY_NAME: dict[str, Any] = {
     "others": ROWS[:3],
     "p": 2.0,
     "parameters": np.ones((K - 1) * D),
-    "path": "/nowhere/at/all.npz",
+    "path": "saved.npz",
     "point": ROWS[0],
     "points": ROWS,
     "potential": POTENTIAL,

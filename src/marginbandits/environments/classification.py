@@ -53,7 +53,7 @@ class _Labels(Constraint):
             if value.ndim != 1 or value.dtype.kind not in "biufUSO":
                 raise ValueError
             items = [value.tolist()] if value.dtype.kind == "O" else []
-        kinds = {self._kind(one) for item in items for one in item}  # type: ignore[attr-defined]  # lists, by now
+        kinds = {self._kind(one) for item in items for one in item}
         if "other" in kinds or len(kinds - {"missing"}) > 1:
             raise ValueError
         return np.asarray(value, object) if "missing" in kinds else np.asarray(value)

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from marginbandits.arrays import Numbers
 from marginbandits.types import Array
-from marginbandits.validation import Constraint, Count, Real, fits, quoted, validated
+from marginbandits.validation import Count, Real, fits, quoted, validated
 
 __all__ = ["projected_langevin"]
 
@@ -66,15 +66,15 @@ def projected_langevin(
     return theta
 
 
-_FINITE: Constraint = Numbers(2, low=-1e250, high=1e250)
+_FINITE = Numbers(2, low=-1e250, high=1e250)
 
 
 def _rows(name: str, answer: Array, shape: tuple[int, ...]) -> Array:
     """What a user's function answered, which must be finite rows like those it was given."""
     try:
-        rows = _FINITE.clean(answer)
+        rows: Array = _FINITE.clean(answer)
     except ValueError:
-        rows = None
-    if rows is None or np.shape(rows) != shape:
+        rows = np.empty(0)
+    if rows.shape != shape:
         raise ValueError(f"{name} must return finite rows of shape {shape}, got {quoted(answer)}")
-    return np.asarray(rows)
+    return rows

@@ -17,7 +17,7 @@ def quoted(value: object) -> str:
     """
     if isinstance(value, str | bytes):
         value = value[:100]  # so that a long one is not written out only to be cut
-    elif isinstance(value, int) and abs(value) >= 10**60:
+    elif isinstance(value, int) and abs(value) >= 10**70:
         return f"a whole number of {value.bit_length()} bits"
     elif isinstance(value, np.ndarray) and value.size > 64:
         return f"an array of {value.dtype} of shape {value.shape}"

@@ -60,7 +60,7 @@ def hinge_lmc_corrected(
     *,
     eta: Annotated[float, Real(1e-200, 1e200)],
     mu: Annotated[float, Real(0, 1)],
-    cap: Annotated[float | None, OneOf(Real(1, 1e30), Instance(type(None)))],
+    cap: Annotated[float | None, OneOf(Real(1, 1e100), Instance(type(None)))],
     accuracy: Annotated[float, Real(0, 1e100)] = 0.0,
 ) -> Bound:
     """The proof's right-hand side at any η, μ < 1/K, M = `cap` and τ = `accuracy`; τ > 0 needs μ > 0."""

@@ -5,16 +5,19 @@
 >>> Game(n_actions=1, horizon=1000, margin=0.5)
 Traceback (most recent call last):
     ...
-ValueError: n_actions must be a whole number at least 2 and at most 10000000, got 1
+ValueError: n_actions must be a whole number at least 2 and at most 1e+15, got 1
 """
 
 from dataclasses import dataclass
 from typing import Annotated, Self
 
 from marginbandits.types import ParametricScores
-from marginbandits.validation import ActionCount, Count, Horizon, Positive, Real, record, validated
+from marginbandits.validation import Count, Horizon, Integer, Positive, Real, record, validated
 
-__all__ = ["Game", "Setting"]
+__all__ = ["Actions", "Game", "Setting"]
+
+Actions = Annotated[int, Integer(2, 10**15)]
+"""K, where actions are only spoken of."""
 
 
 class _Hinge:
@@ -48,7 +51,7 @@ class _Hinge:
 class Game(_Hinge):
     """K actions, T rounds, margin γ, scores at most B in size."""
 
-    n_actions: ActionCount
+    n_actions: Actions
     horizon: Horizon
     margin: Positive
     bound: Positive = 1.0
@@ -60,7 +63,7 @@ class Setting(_Hinge):
     """Θ ⊂ R^d contains the unit ball and lies within radius R; scores are L-Lipschitz in θ and at most B in size."""
 
     dimension: Count
-    n_actions: ActionCount
+    n_actions: Actions
     horizon: Horizon
     margin: Positive
     radius: Annotated[float, Real(1, 1e30)] = 1.0  # Θ must contain the unit ball

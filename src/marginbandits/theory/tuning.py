@@ -33,9 +33,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from marginbandits.theory.entropy import Dimension
-from marginbandits.theory.setting import Game, Setting
+from marginbandits.theory.setting import Actions, Game, Setting
 from marginbandits.validation import (
-    ActionCount,
     Choice,
     Horizon,
     Instance,
@@ -90,7 +89,7 @@ def hinge_lmc_tuning(
     setting: Setting,
     *,
     version: Annotated[str, Choice("printed", "proof", "corrected")] = "corrected",
-    cap: Annotated[float | None, OneOf(Real(1, 1e30), Instance(type(None)))] = None,
+    cap: Annotated[float | None, OneOf(Real(1, 1e100), Instance(type(None)))] = None,
 ) -> HingeLMCTuning:
     """The parameters of Algorithms 1 and 2; `cap` replaces M. Needs RLTK > γ, or the logarithm in η is not positive."""
     d, K, T, g = setting.dimension, setting.n_actions, setting.horizon, setting.margin
@@ -150,7 +149,7 @@ def paper_mu(log_size: Size, game: Game) -> float:
 
 @validated
 def smooth_ftl_floor(
-    n_actions: ActionCount,
+    n_actions: Actions,
     horizon: Horizon,
     margin: Positive,
     *,
@@ -176,14 +175,14 @@ def smooth_ftl_floor(
 
 
 @validated
-def lipschitz_ftl_floor(n_actions: ActionCount, radius: Annotated[float, Real(1e-100, 1e100)]) -> float:
+def lipschitz_ftl_floor(n_actions: Actions, radius: Annotated[float, Real(1e-100, 1e100)]) -> float:
     """Lipschitz follow-the-leader's μ: the radius of its net, at most 1/K."""
     return min(radius, 1.0 / n_actions)
 
 
 @validated
 def lipschitz_ftl_radius(
-    n_actions: ActionCount,
+    n_actions: Actions,
     horizon: Horizon,
     *,
     p: Dimension,

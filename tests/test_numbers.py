@@ -30,7 +30,7 @@ REFUSED: list[tuple[Callable[..., object], str]] = [
     (lambda: policies.largest_of_normals(np.zeros(4), np.ones(3), np.ones(4, bool)), "deviation"),
     (lambda: policies.largest_of_normals(np.full(2, 1e308), np.ones(2), np.ones(2, bool)), "mean"),
     *((lambda f=f: f(ENDLESS), "") for f in (policies.greedy, policies.proportional, projections.simplex)),
-    (lambda: policies.sample(ENDLESS, 0.5), "distribution"),  # type: ignore[arg-type]
+    (lambda: policies.sample(ENDLESS, 0.5), "distribution"),
     # A12: kinds.
     *((lambda v=v: policies.greedy(v), "scores") for v in (MASKED, STRINGS, np.zeros(3, "m8[s]"), [[1.0], [1.0, 2.0]])),
     (lambda: policies.sample(np.array([0.5, -0.5, 1.0]), 0.1), "distribution"),
@@ -49,7 +49,7 @@ REFUSED: list[tuple[Callable[..., object], str]] = [
     (lambda: environments.LinearRealizable(10**6, 10**6, 3), "n_actions"),
     (lambda: mb.Classification([[1.0], [2.0]], np.ma.masked_array([0, 1], [True, False])), "y"),
     (lambda: mb.Oblivious.of(MASKED[None], [[0.0, 1.0]]), "contexts"),
-    (lambda: mb.interval([0.1, SECOND]), "values"),  # type: ignore[list-item]
+    (lambda: mb.interval([0.1, SECOND]), "values"),  # type: ignore[arg-type]
     # A12: theory.
     (lambda: theory.second_moment("nonsense", GAME), "surrogate"),
     (lambda: theory.second_moment("ramp", None), "game"),  # type: ignore[arg-type]

@@ -117,8 +117,8 @@ class Booleans(Numbers):
         yield np.zeros((2,) * (self.ndim[0] if self.ndim else 1))
 
 
-Scores = Annotated[npt.ArrayLike, Numbers(finite=False)]
-"""Any numbers: NaN stays NaN."""
+Scores = Annotated[npt.ArrayLike, Numbers(finite=False, empty=True)]
+"""Any numbers, or none: NaN stays NaN."""
 
 Probabilities = Annotated[npt.ArrayLike, Numbers(low=0, high=1)]
 

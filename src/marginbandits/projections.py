@@ -25,14 +25,14 @@ from marginbandits.validation import Real, quoted, validated
 
 __all__ = ["ball", "box", "simplex"]
 
-Vectors = Annotated[npt.ArrayLike, Numbers(*range(1, 9), low=-1e300, high=1e300)]
+Vectors = Annotated[npt.ArrayLike, Numbers(*range(1, 9), low=-1e300, high=1e300, empty=True)]
 Limits = Annotated[npt.ArrayLike, Numbers(0, 1, low=-1e300, high=1e300)]
 
 
 @validated
 def ball(vectors: Vectors, radius: Annotated[float, Real(1e-300, 1e300)]) -> Array:
     """The nearest point of the Euclidean ball of that radius around 0."""
-    v = np.asarray(vectors, float)
+    v = _vectors(vectors)
     largest = np.maximum(np.abs(v).max(-1, keepdims=True), radius)  # so that squares cannot overflow
     norm = np.linalg.norm(v / largest, axis=-1, keepdims=True)
     return np.asarray(v / largest * np.minimum(largest, radius / np.maximum(norm, 1e-300)))
@@ -53,9 +53,16 @@ def box(vectors: Vectors, low: Limits, high: Limits) -> Array:
 @validated
 def simplex(vectors: Vectors) -> Array:
     """The nearest probability vector: sort, find how many coordinates stay positive, shift those by the same amount."""
-    v = np.asarray(vectors, float)
+    v = _vectors(vectors)
     v = v - v.max(-1, keepdims=True)  # the answer is the same, and sums of huge numbers lose nothing
     falling = -np.sort(-v, axis=-1)
     shift = (np.cumsum(falling, -1) - 1.0) / np.arange(1, v.shape[-1] + 1)
     last = (falling > shift).sum(-1, keepdims=True) - 1
     return np.asarray(np.maximum(v - np.take_along_axis(shift, last, -1), 0.0))
+
+
+def _vectors(vectors: npt.ArrayLike) -> Array:
+    v = np.asarray(vectors, float)
+    if not v.shape[-1]:
+        raise ValueError(f"vectors must have a coordinate or more, got shape {v.shape}")
+    return v

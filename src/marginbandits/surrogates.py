@@ -214,6 +214,8 @@ def _index(label: npt.ArrayLike, scores: Array) -> npt.NDArray[np.int64]:
 
 def _gap(scores: npt.ArrayLike) -> Array:
     s = np.asarray(scores, float)
+    if not s.ndim or not s.shape[-1]:
+        raise ValueError(f"scores must have one for each action, got {quoted(scores)}")
     return np.asarray(s - s.max(-1, keepdims=True))
 
 

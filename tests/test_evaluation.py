@@ -58,8 +58,8 @@ def test_an_interval_ends_where_its_values_must_and_covers_as_often() -> None:
 
 
 def test_shapes_that_make_no_sense_are_refused() -> None:
-    for values, level in (([[0.1, 0.2]], 0.95), ([], 0.95), ([0.1, 0.2], 3.0)):
-        with pytest.raises(ValueError, match="values"):
+    for values, level, named in (([[0.1, 0.2]], 0.95, "values"), ([], 0.95, "values"), ([0.1, 0.2], 3.0, "level")):
+        with pytest.raises(ValueError, match=named):
             mb.interval(values, level)
     with pytest.raises(ValueError, match="all_losses"):
         best_action_regret([0.1, 0.2], np.zeros((3, 2)))

@@ -1,8 +1,9 @@
 """Objects as data: an `.npz` of plain arrays with a JSON header. Loading reads numbers and runs nothing.
 
-The header names the class and its constructor's arguments. A class is looked up among those already imported, never
-imported by name; arrays are read with pickling off; every array must have exactly the type and shape that the rebuilt
-object expects. Anything else is a `ValueError` that says what is wrong with the file.
+The header names the class and its constructor's arguments. A class is looked up among those that the package exports
+and those already imported, never imported by a name from the file; arrays are read with pickling off; every array must
+have exactly the type and shape that the rebuilt object expects. Anything else is a `ValueError` that says what is wrong
+with the file.
 """
 
 import json
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.exports import exported
 from marginbandits.validation import Parametrised
 
 __all__ = ["Part", "describe", "read", "read_arrays", "rebuild", "restore_arrays", "restore_generator", "write"]
@@ -86,6 +88,7 @@ def rebuild(description: Mapping[str, Any], family: type[T]) -> T:
     Its arguments may hold a `Part`, and no other object.
     """
     name, arguments = description.get("class"), description.get("parameters")
+    exported(str(name).rpartition(".")[2])  # imported when first asked for: now, if it has not been yet
     found = [one for one in _subclasses(family) if _full_name(one) == name]
     if not found:
         raise ValueError(f"unknown {family.__name__} {name!r}: import the module that defines it, then load again")

@@ -16,7 +16,6 @@ STATEMENTS = {
     "libraries": "import numpy, scipy.sparse, numba",
     "marginbandits": "import marginbandits",
     "a learner": "import marginbandits as mb; mb.LinUCB(3)",
-    "every name": "from marginbandits import *",
 }
 
 

@@ -39,7 +39,7 @@ SMALL: dict[str, list[str]] = {
     "marginbandits bound": [],
     "python benchmarks/bakeoff_overhead.py": ["--seeds", "2", "--stored", "20"],
     "python benchmarks/exponential_weights.py": ["--rounds", "2"],
-    "python benchmarks/hinge_lmc.py": ["--rounds", "50"],
+    "python benchmarks/hinge_lmc.py": ["--rounds", "50", "--turns", "1"],
     "python benchmarks/import_time.py": ["--turns", "1"],
     "python benchmarks/linucb_round.py": ["--rounds", "50"],
     "python benchmarks/lipschitz_ftl.py": ["--rounds", "100"],

@@ -6,15 +6,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test check browser setup clean
+.PHONY: demo test soak check browser setup clean
 
 demo: $(READY)          ## play the learners on five real data sets: a leaderboard and a report, in about a minute
 	$(BIN)/marginbandits bakeoff --out demo \
 	  --learners "HingeLMC,SmoothFTL,LipschitzFTL,LinUCB(features=fourier),LinUCB,LinTS,EpsilonGreedy,RegCB,SquareCB,Banditron,Uniform"
 
-test: $(READY)          ## run every test, doctest and code block of the documentation
+test: $(READY)          ## run the tests, doctests and code blocks of the documentation, in minutes
 	@.ci/browser || true
 	$(BIN)/python -m pytest -q -n 2
+
+soak: $(READY)          ## run the tests that take long: many seeds, many kills, whole sweeps
+	$(BIN)/python -m pytest -q -n 2 -m soak
 
 check: $(READY)         ## style, types, import layers, exported names = documented names
 	$(BIN)/ruff check .

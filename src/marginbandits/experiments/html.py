@@ -11,7 +11,6 @@ from html import escape
 from importlib.metadata import PackageNotFoundError, version
 
 from marginbandits import __version__
-from marginbandits.experiments.store import Failure
 
 __all__ = ["count", "failed_tasks", "figure", "key", "legend", "page", "rerun", "table"]
 
@@ -90,14 +89,11 @@ def table(head: list[str], rows: list[list[str]], kind: str = "") -> str:
     return f'<div class="scroll"><table class="{kind}"><tr>{top}</tr>{lines}</table></div>'
 
 
-def failed_tasks(failures: list[Failure]) -> str:
-    """Their tracebacks, or nothing."""
+def failed_tasks(failures: Sequence[tuple[str, str]]) -> str:
+    """What failed, in words, and why; or nothing."""
     if not failures:
         return ""
-    shown = "".join(
-        f"<h3>{escape(one.learner)} on {escape(one.data)}, seed {one.seed}</h3><pre>{escape(one.traceback)}</pre>"
-        for one in failures[:20]
-    )
+    shown = "".join(f"<h3>{escape(what)}</h3><pre>{escape(why)}</pre>" for what, why in failures[:20])
     return f"<h2>{len(failures)} tasks failed</h2>{shown}"
 
 
@@ -110,7 +106,7 @@ def rerun(settings: Mapping[str, object]) -> str:
             versions.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             continue
-    shown = {name: value for name, value in settings.items() if name not in ("keys", "command")}
+    shown = {name: value for name, value in settings.items() if name != "command"}
     return (
         f"<h2>To run it again</h2><p>{escape(', '.join(versions))}.</p>"
         f"<pre>{escape(str(settings.get('command', '')))}</pre>"

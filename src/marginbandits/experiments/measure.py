@@ -7,7 +7,6 @@
 (150, 0.6667)
 """
 
-import resource
 import time
 
 import numpy as np
@@ -17,11 +16,20 @@ from marginbandits.experiments.simulate import simulate
 from marginbandits.learners.base import Learner
 from marginbandits.types import Array
 
-__all__ = ["measure"]
+__all__ = ["METRICS", "measure"]
+
+METRICS = (
+    *("loss", "uniform_loss", "best_action_loss", "smallest_probability", "effective_sample_share"),
+    *("rounds_per_second", "state_bytes"),
+)
 
 
 def measure(learner: Learner, environment: Oblivious) -> tuple[Array, dict[str, float]]:
-    """Play the whole environment: the loss of every round, and everything else by name."""
+    """Play the whole environment: the loss of every round, and everything else by name.
+
+    `state_bytes` is what the learner has learnt, in bytes of its arrays at the end: the same on every machine, and no
+    other task's. What it takes for a moment inside a round is not in it.
+    """
     start = time.perf_counter()
     trace = simulate(learner, environment)
     seconds = time.perf_counter() - start
@@ -33,7 +41,6 @@ def measure(learner: Learner, environment: Oblivious) -> tuple[Array, dict[str, 
         "effective_sample_share": _effective_sample_share(trace.laws),
         "rounds_per_second": len(trace.losses) / seconds,
         "state_bytes": float(sum(array.nbytes for array in learner.state().values())),
-        "peak_bytes": 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
     }
 
 

@@ -1,14 +1,14 @@
 """The report: one HTML file, no network, for a person who was not there."""
 
-from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
 import numpy as np
 
 from marginbandits.experiments.html import count, failed_tasks, figure, key, legend, page, rerun, table
+from marginbandits.experiments.results import bake_off
 from marginbandits.experiments.store import Store
-from marginbandits.experiments.summary import LEARNABLE, LEVEL, SKYLINE, Summary, summarise
+from marginbandits.experiments.summary import LEARNABLE, LEVEL, Summary, summarise
 from marginbandits.experiments.svg import OTHERS, PALETTE, Series, curves_chart, dot_chart
 
 __all__ = ["result_sentence", "text_table", "write_report"]
@@ -16,8 +16,12 @@ __all__ = ["result_sentence", "text_table", "write_report"]
 
 def result_sentence(summary: Summary) -> str:
     """The result in one sentence."""
-    rivals = [one for one in summary.standings if one.learner != SKYLINE and "hindsight" not in one.learner]
+    rivals = [one for one in summary.standings if one.role == "rival"]
     sets = count(len(summary.data), "data set")
+    if not summary.data:
+        return "No data set has been finished by every learner that finished any."
+    if not rivals:
+        return f"No bandit was compared: every learner that finished {sets} sees every loss."
     best = rivals[0]
     sentence = f"{best.learner} lost least: mean loss {best.loss.mean:.3f} over {sets}"
     if len(rivals) > 1:
@@ -32,7 +36,7 @@ def result_sentence(summary: Summary) -> str:
 
 def text_table(summary: Summary) -> str:
     """The leaderboard for a terminal."""
-    width = max(24, *(len(name) + 2 for name in summary.learners))
+    width = max(24, *(len(name) + 2 for name in summary.learners), *(len(one.learner) + 2 for one in summary.absent))
     several = summary.n_seeds > 1
     head = f"{'learner':<{width}}{'mean loss':>10}" + f"{'95% interval':>18}" * several
     lines = [head + f"{'normalised':>12}{'rank':>7}{'wins':>7}{'losses':>8}{'rounds/s':>11}"]
@@ -44,46 +48,54 @@ def text_table(summary: Summary) -> str:
             + f"{band:>18}" * several
             + f"{one.normalised:>12.3f}{one.rank.mean:>7.2f}{one.wins:>7}{one.losses:>8}{rate:>11,.0f}"
         )
+    lines += [f"{one.learner:<{width}}{one}" for one in summary.absent]
+    if summary.incomplete:
+        lines.append(f"\nNot finished by every learner, and left out: {', '.join(summary.incomplete)}")
     return "\n".join(lines)
 
 
 def write_report(store: Store, path: Path, *, hindsight: bool = False) -> Summary:
     """Write the HTML report of the store's last plan; returns what it says. For `hindsight` see `summarise`."""
-    plan = store.fact("plan")
-    settings: Mapping[str, object] = plan if isinstance(plan, dict) else {}
-    keys = settings.get("keys")
-    wanted = set(keys) if isinstance(keys, list) else None
-    summary = summarise(store.outcomes(wanted), shuffle=bool(settings.get("shuffle", True)), hindsight=hindsight)
+    record = bake_off(store)
+    settings = record.settings
+    summary = summarise(record, hindsight=hindsight)
     colours = dict(zip(summary.learners, (*PALETTE, *[OTHERS] * len(summary.learners)), strict=False))
     body = [
         "<h1>Bake-off</h1>",
         f'<p class="note">{count(len(summary.data), "data set")}, {count(len(summary.learners), "learner")}, '
-        f"{count(summary.n_seeds, 'seed')}, at most {settings.get('rounds', '?')} rounds each</p>",
+        f"{count(summary.n_seeds, 'seed')}, at most {settings['rounds']} rounds each</p>",
         f'<p class="lead">{escape(result_sentence(summary))}</p>',
-        _incomplete(summary),
-        _leaderboard(summary, colours),
-        _matrix(summary),
-        _losses(summary),
-        _curves(summary, colours),
-        _diagnostics(summary, colours),
-        failed_tasks([one for one in store.failures() if wanted is None or one.key in wanted]),
-        rerun(settings),
+        _left_out(summary),
+        *(_compared(summary, colours) if summary.data else ()),
+        failed_tasks(record.failures),
+        rerun({"command": store.fact("command") or "", **settings}),
     ]
     path.write_text(page("Bake-off", body), encoding="utf-8")
     return summary
 
 
-def _incomplete(summary: Summary) -> str:
-    if not summary.incomplete:
-        return ""
-    names = escape(", ".join(summary.incomplete))
-    return f"<p><strong>Not finished by every learner, and left out:</strong> {names}.</p>"
+def _left_out(summary: Summary) -> str:
+    parts = [f"<p><strong>{escape(one.learner)}</strong> {one}.</p>" for one in summary.absent]
+    if summary.incomplete:
+        names = escape(", ".join(summary.incomplete))
+        parts.append(f"<p><strong>Not finished by every learner, and left out:</strong> {names}.</p>")
+    return "".join(parts)
+
+
+def _compared(summary: Summary, colours: dict[str, str]) -> list[str]:
+    return [
+        _leaderboard(summary, colours),
+        _matrix(summary),
+        _losses(summary),
+        _curves(summary, colours),
+        _diagnostics(summary, colours),
+    ]
 
 
 def _leaderboard(summary: Summary, colours: dict[str, str]) -> str:
     rows = []
     for one in summary.standings:
-        note = " (sees every loss)" if one.learner == SKYLINE else ""
+        note = " (sees every loss)" if one.role == "skyline" else ""
         band = f"{one.loss.low:.3f} to {one.loss.high:.3f}" if summary.n_seeds > 1 else "one seed"
         name = key(colours[one.learner]) + escape(one.learner) + note
         numbers = [
@@ -95,11 +107,12 @@ def _leaderboard(summary: Summary, colours: dict[str, str]) -> str:
             f"{one.losses}",
         ]
         rows.append([name, *numbers])
+    rows += [[escape(one.learner), escape(str(one)), *[""] * 5] for one in summary.absent]
     head = ["learner", "mean loss", "95% over seeds", "normalised loss", "mean rank", "wins", "losses"]
     dots = [(s.learner, s.loss.mean, s.loss.low, s.loss.high, colours[s.learner]) for s in summary.standings]
     explain = (
         f"Mean loss is progressive: every action was chosen before its loss was known. Normalised loss is 0 for "
-        f"{'the supervised skyline' if SKYLINE in summary.learners else 'the best learner of each data set'} and 1 for "
+        f"{'the supervised skyline' if summary.has_skyline else 'the best learner of each data set'} and 1 for "
         f"uniform play, over the data sets where the two differ by {LEARNABLE} at least. Wins "
         f"and losses count paired differences significant at {LEVEL:.0%}, over data sets and rivals."
     )
@@ -163,7 +176,8 @@ def _diagnostics(summary: Summary, colours: dict[str, str]) -> str:
     ]
     explain = (
         "Smallest probability: of any action played. Effective sample share: how much of the log would be left for "
-        "evaluating uniform play off-policy. Rounds per second: median, acting and learning one round at a time."
+        "evaluating uniform play off-policy. Rounds per second: median, acting and learning one round at a time. "
+        "State: bytes of everything learnt, the largest over data sets."
     )
     return f"<h2>Diagnostics</h2>{table(head, rows)}<p class='note'>{explain}</p>"
 

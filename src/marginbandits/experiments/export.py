@@ -80,7 +80,10 @@ def _numbers(store: Store) -> Iterator[dict[str, Any]]:
 
 
 def _inert(cell: object) -> object:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+    """Text that cannot act: no formula, and on one line."""
+    if not isinstance(cell, str):
+        return cell
+    return ("'" if cell.startswith(_FORMULA) else "") + cell.replace("\r", " ").replace("\n", " ")
 
 
 def _of_one_type(cells: list[Any]) -> list[Any]:

@@ -156,9 +156,9 @@ class Store:
         wanted = set(keys)
         return (row for row in self._rows(query) if row[0] in wanted)
 
-    def _rows(self, query: str) -> Iterator[tuple[Any, ...]]:
+    def _rows(self, query: str) -> list[tuple[Any, ...]]:
         try:
-            yield from self._db.execute(query)
+            return self._db.execute(query).fetchall()
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError as error:

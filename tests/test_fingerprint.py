@@ -16,7 +16,7 @@ from marginbandits.experiments import fingerprint as module
 from marginbandits.experiments.arguments import learner_spec
 from marginbandits.experiments.claims import CLAIMS
 from marginbandits.experiments.fingerprint import code, fingerprint, modules_behind
-from marginbandits.experiments.measure import measure
+from marginbandits.experiments.measure import play
 from marginbandits.experiments.specs import LearnerSpec, nameable_learners
 from tests import doubles
 
@@ -49,22 +49,24 @@ def with_text(monkeypatch: pytest.MonkeyPatch, name: str, old: str, new: str) ->
         ("marginbandits.learners.hinge_lmc.practical", "TURNS = ", "TURNS = 1 + "),
         ("marginbandits.learners.base", "LARGEST = 1e100", "LARGEST = 1e99"),
         ("marginbandits.samplers.particles", "0.5", "0.25"),
+        ("marginbandits.experiments.measure", "default_rng([seed, 1])", "default_rng([seed, 2])"),
+        ("marginbandits.experiments.sources", "default_rng([seed, 0])", "default_rng([seed, 2])"),
         ("marginbandits.experiments.simulate", "losses.append(loss)", "losses.append(0.0)"),
     ],
 )
 def test_a_constant_changed_in_what_a_learner_uses_is_other_code(
     changed: str, old: str, new: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = code(mb.HingeLMC, measure)
+    before = code(mb.HingeLMC, play)
     with_text(monkeypatch, changed, old, new)
-    assert code(mb.HingeLMC, measure) != before
+    assert code(mb.HingeLMC, play) != before
 
 
 @pytest.mark.parametrize("unrelated", ["cli", "experiments.report", "experiments.svg", "learners.baselines.bag"])
 def test_a_change_elsewhere_is_not(unrelated: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = [code(mb.HingeLMC, measure), *(code(claim.measure) for claim in CLAIMS)]
+    before = [code(mb.HingeLMC, play), *(code(claim.measure) for claim in CLAIMS)]
     with_text(monkeypatch, f"marginbandits.{unrelated}", "import", "import os\nimport")
-    assert [code(mb.HingeLMC, measure), *(code(claim.measure) for claim in CLAIMS)] == before
+    assert [code(mb.HingeLMC, play), *(code(claim.measure) for claim in CLAIMS)] == before
 
 
 def test_a_claim_depends_on_its_learners_and_theory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,4 +137,4 @@ def test_every_learner_is_told_apart_fast() -> None:
     found = {fingerprint(LearnerSpec(name, cls).identity(3)) for name, cls in nameable_learners().items()}
     assert time.process_time() - start < 0.2
     assert len(found) == len(nameable_learners())
-    assert "marginbandits.experiments.plan" not in modules_behind(mb.HingeLMC, measure)
+    assert "marginbandits.experiments.plan" not in modules_behind(mb.HingeLMC, play)

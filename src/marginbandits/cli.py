@@ -41,6 +41,8 @@ class _Explained(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # the reader of a pipe left, as `head` does: click ends quietly
         except sqlite3.Error as error:
             raise click.ClickException(f"{STORE}: {error}; what was finished is kept") from error
         except MemoryError as error:

@@ -8,20 +8,31 @@
 """
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 
 from marginbandits.environments.base import Oblivious
 from marginbandits.experiments.simulate import simulate
+from marginbandits.experiments.sources import Data
 from marginbandits.learners.base import Learner
 from marginbandits.types import Array
 
-__all__ = ["METRICS", "measure"]
+__all__ = ["METRICS", "measure", "play"]
 
 METRICS = (
-    *("loss", "uniform_loss", "best_action_loss", "smallest_probability", "effective_sample_share"),
-    *("rounds_per_second", "state_bytes"),
+    *("loss", "uniform_loss", "best_action_loss", "linear_policy_loss", "smallest_probability"),
+    *("effective_sample_share", "rounds_per_second", "state_bytes"),
 )
+
+
+def play(
+    build: Callable[[int, np.random.Generator], Learner], data: Data, seed: int, shuffle: bool
+) -> tuple[Array, dict[str, float]]:
+    """A learner on a table in the order of a seed, whose draws come from the same seed; all of `METRICS`."""
+    environment = data.environment(seed, shuffle)
+    losses, metrics = measure(build(environment.n_actions, np.random.default_rng([seed, 1])), environment)
+    return losses, {**metrics, "linear_policy_loss": data.linear_policy_loss()}
 
 
 def measure(learner: Learner, environment: Oblivious) -> tuple[Array, dict[str, float]]:

@@ -22,11 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
-
 from marginbandits.experiments.arguments import learner_spec, plan_entries
 from marginbandits.experiments.fingerprint import code, fingerprint
-from marginbandits.experiments.measure import measure
+from marginbandits.experiments.measure import play
 from marginbandits.experiments.sources import Data, find_data
 from marginbandits.experiments.specs import LearnerSpec
 from marginbandits.experiments.store import Outcome
@@ -55,11 +53,8 @@ class Task:
 
     def run(self) -> Outcome:
         """Play."""
-        environment = self.data.environment(self.seed, self.shuffle)
-        learner = self.learner.build(environment.n_actions, np.random.default_rng([self.seed, 1]))
-        losses, metrics = measure(learner, environment)
-        metrics["linear_policy_loss"] = self.data.linear_policy_loss()
-        return Outcome(self.key, environment.n_actions, losses, metrics)
+        losses, metrics = play(self.learner.build, self.data, self.seed, self.shuffle)
+        return Outcome(self.key, self.data.n_actions, losses, metrics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +69,7 @@ class Plan:
     identities: tuple[str, ...] = field(init=False)  # of the learners
 
     def __post_init__(self) -> None:
-        playing = code(measure, Data)
+        playing = code(play)
         found = tuple(fingerprint({**one.identity(self.data[0].n_actions), "by": playing}) for one in self.learners)
         object.__setattr__(self, "identities", found)
 

@@ -65,7 +65,7 @@ def bake_off(store: Store) -> BakeOff:
     keys = {key for *_, key in named}
     outcomes, failures = store.outcomes(keys), store.failures(keys)
     for key, outcome in outcomes.items():
-        if not outcome.metrics.keys() >= {*METRICS, "linear_policy_loss"} or not len(outcome.losses):
+        if not outcome.metrics.keys() >= set(METRICS) or not len(outcome.losses):
             raise ValueError(f"{store.path} is damaged at {key!r} (numbers are missing): take a new folder")
     runs = [Run(learner, data, seed, outcomes.get(key), failures.get(key)) for learner, data, seed, key in named]
     return BakeOff(entrants, runs, shuffle, plan)

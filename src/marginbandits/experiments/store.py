@@ -32,6 +32,7 @@ T = TypeVar("T")
 
 FORMAT = 2
 _SCHEMA = f"""
+BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS outcomes (
     key TEXT PRIMARY KEY, seconds REAL, n_actions INTEGER, losses BLOB, metrics TEXT
 ) WITHOUT ROWID;
@@ -39,6 +40,7 @@ CREATE TABLE IF NOT EXISTS experiments (key TEXT PRIMARY KEY, seconds REAL, numb
 CREATE TABLE IF NOT EXISTS failures (key TEXT PRIMARY KEY, reason TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 PRAGMA user_version = {FORMAT};
+COMMIT;
 """
 
 
@@ -84,7 +86,7 @@ class Store:
             (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
             if tables and version != FORMAT:
                 raise ValueError(f"{path} is of another version of marginbandits: take a new folder")
-            with self._db:
+            if not tables:  # else nothing is written, so that what lies on a read-only disk can be read
                 self._db.executescript(_SCHEMA)
         except sqlite3.OperationalError:
             self._db.close()

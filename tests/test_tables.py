@@ -69,7 +69,7 @@ def test_the_largest_cell_is_what_learners_take(tmp_path: Path) -> None:
             learner.act([cell])
             read_table(str(tmp_path / "a.npz"))
         else:
-            with pytest.raises(ValueError, match="1e100"):
+            with pytest.raises(ValueError, match="context"):
                 learner.act([cell])
             with pytest.raises(ValueError, match=r"row 1, column 1: 1.01e\+100 is beyond"):
                 read_table(str(tmp_path / "a.npz"))

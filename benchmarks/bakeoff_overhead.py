@@ -23,7 +23,7 @@ from marginbandits.experiments.store import Outcome, Store
 
 def runner(folder: Path, seeds: int) -> None:
     plan = Plan.of(data=["iris"], learners=["Uniform", "LinUCB"], rounds=100, seeds=seeds)
-    environment = plan.data[0].environment(100, 0, True)
+    environment = plan.data[0].environment(0, True)
     for spec in plan.learners:
         mb.simulate(spec.build(3, 0), environment)  # compile
     start = time.perf_counter()
@@ -51,8 +51,20 @@ def store(folder: Path, stored: int) -> None:
         every = itertools.product(range(50), range(20), range(10))  # data, learner, seed
         for data, learner, seed in itertools.islice(every, stored):
             losses = (rng.random(3000) < 0.3 + 0.01 * learner).astype(float)
-            key = f"{data} {learner} {seed}"
-            many.put(Outcome(key, f"learner {learner}", f"data {data}", 2, seed, losses, outcome.metrics))
+            many.put(Outcome(f"{data} {learner} {seed}", 2, losses, outcome.metrics))
+        learners = [{"name": f"learner {i}", "class": f"learner {i}", "role": "rival"} for i in range(20)]
+        many.set_facts(
+            {
+                "run": "bakeoff",
+                "plan": {"rounds": 3000, "seeds": 10, "shuffle": True, "learners": learners},
+                "tasks": [
+                    [f"learner {learner}", f"data {data}", seed, f"{data} {learner} {seed}"]
+                    for data, learner, seed in itertools.islice(
+                        itertools.product(range(50), range(20), range(10)), stored
+                    )
+                ],
+            }
+        )
     with Store(folder / "many.sqlite") as many:
         start = time.perf_counter()
         found = len(many.finished())

@@ -10,7 +10,7 @@ from scipy import stats
 
 import marginbandits as mb
 from marginbandits.checks import LEARNER_CHECKS
-from marginbandits.experiments.plan import known_learners, nameable_learners
+from marginbandits.experiments.specs import known_learners, nameable_learners
 from marginbandits.learners.hinge_lmc import FaithfulHingeLMC, from_theory
 from marginbandits.theory import Setting, exponential_weights_rate, hinge_lmc_corrected, hinge_lmc_tuning
 from marginbandits.types import Array

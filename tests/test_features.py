@@ -272,7 +272,7 @@ class TestScores:
             mb.Finite([lambda x: [1.05, -1.05]], 2, 1.0).values(np.ones(1))
         with pytest.raises(ValueError, match="2 finite scores"):
             mb.Finite([lambda x: [np.nan, 0.0]], 2, 1.0).values(np.ones(1))
-        with pytest.raises(ValueError, match="3 finite scores"):
+        with pytest.raises(ValueError, match="3 scores"):
             mb.Finite([lambda x: [2.0, -2.0]], 3, 9.0).values(np.ones(1))
         with pytest.raises(ValueError, match=r"regressors\[0\]"):
             mb.Finite([3], 3, 9.0)  # type: ignore[list-item]  # refused on purpose

@@ -15,6 +15,7 @@ from marginbandits.experiments.claims import chosen
 from marginbandits.experiments.claims.claim import Claim
 from marginbandits.experiments.curves import curves_chart, spread
 from marginbandits.experiments.marks import PALETTE, Mark
+from marginbandits.experiments.measure import METRICS
 from marginbandits.experiments.report import text_table, write_report
 from marginbandits.experiments.reproduce import Programme, write_page
 from marginbandits.experiments.runner import locally, run_plan
@@ -31,18 +32,18 @@ HOSTILE = (
     "Supervised",
     "LinUCB",
 )
-METRICS = (
-    *("loss", "uniform_loss", "best_action_loss", "linear_policy_loss", "smallest_probability"),
-    *("effective_sample_share", "rounds_per_second", "state_bytes", "peak_bytes"),
-)
-
+FAILING = ("<u>Failing</u>(" + "alpha=1, " * 9 + ")", "B" * 70)
+"""Learners that fail everywhere."""
 
 A4 = 1031
 """Pixels on a sheet on its side, between margins of 12 mm."""
 
 
 def stored(store: Store, n_learners: int, n_data: int, n_seeds: int, rounds: int = 120) -> None:
-    """Outcomes of learners from nearly perfect to hopeless, on sets of every difficulty."""
+    """Outcomes of learners from nearly perfect to hopeless, on sets of every difficulty; two more fail, one waits.
+
+    A last set is finished by nobody.
+    """
     rng = np.random.default_rng(0)
     names = [*HOSTILE, *(f"Learner{i}(alpha={i / 7:.3f}, features=fourier)" for i in range(n_learners))][:n_learners]
     long = ["<i>set</i> & more", "a_data_set_with_a_name_of_its_own_" * 2]
@@ -51,10 +52,27 @@ def stored(store: Store, n_learners: int, n_data: int, n_seeds: int, rounds: int
     for (i, name), (j, data), seed in itertools.product(enumerate(names), enumerate(sets), range(n_seeds)):
         chance = min(0.98, 0.005 + i / n_learners * (0.4 + 0.6 * j / n_data)) + (0.02 * seed if i else 0.0)
         losses = (rng.random(rounds) < chance).astype(float)
-        store.put(Outcome(f"{i} {j} {seed}", name, data, 5, seed, losses, metrics))
-    store.put(Outcome("half", names[0], "an unfinished set, " * 6, 5, 0, np.zeros(9), metrics))
-    store.put_failure(Failure("failed", names[0], sets[0], 0, "Traceback\n  " + "x" * 300 + "\n<b>ValueError</b>: no"))
-    store.set_fact("plan", {"rounds": rounds, "command": "marginbandits bakeoff --learners " + ",".join(names)})
+        store.put(Outcome(key(name, data, seed), 5, losses, metrics))
+    sets.append("an unfinished set, " * 6)
+    for name, data, seed in [(names[0], sets[-1], 0), *itertools.product(FAILING, sets, range(n_seeds))]:
+        store.put(Failure(key(name, data, seed), "Traceback\n  " + "x" * 300 + "\n<b>ValueError</b>: no"))
+    store.set_facts(facts([*names, *FAILING, "Waiting"], sets, n_seeds, rounds))
+
+
+def key(name: str, data: str, seed: int) -> str:
+    return f"{name} {data} {seed}"
+
+
+def facts(names: list[str], sets: list[str], n_seeds: int, rounds: int) -> dict[str, object]:
+    """What a store remembers of a plan."""
+    roles = ["skyline" if name == "Supervised" else "rival" for name in names]
+    learners = [
+        {"name": name, "class": name.partition("(")[0], "role": role} for name, role in zip(names, roles, strict=True)
+    ]
+    tasks = [[*one, key(*one)] for one in itertools.product(names, sets, range(n_seeds))]
+    plan = {"rounds": rounds, "seeds": n_seeds, "shuffle": True, "learners": learners}
+    command = "marginbandits bakeoff --learners " + ",".join(names)
+    return {"run": "bakeoff", "plan": plan, "tasks": tasks, "command": command}
 
 
 def bakeoff(path: Path, n_learners: int, n_data: int, n_seeds: int) -> Summary:
@@ -135,6 +153,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bakeoff(folder / "more.html", 40, 3, 2)
     bakeoff(folder / "few.html", 3, 2, 3)
     bakeoff(folder / "one.html", 1, 1, 1)
+    with Store(":memory:") as store:
+        store.put(Failure(key(FAILING[1], "d", 0), "ValueError: no"))
+        store.set_facts(facts(["A", FAILING[1]], ["d"], 2, 20))
+        write_report(store, folder / "none.html")
     paper(folder / "paper.html")
     return folder
 
@@ -207,8 +229,40 @@ def test_names_are_words_not_markup(browser: Browser, pages: Path) -> None:
     browser.open(pages / "many.html", 1200)
     names = browser.ask("[...document.querySelectorAll('.board .who > span')].map(e => e.firstChild.data)")
     assert names[0] == HOSTILE[0].split("(")[0] + "("  # a line may end after the bracket
-    assert browser.ask("document.querySelectorAll('script, i').length") == 0
+    assert browser.ask("document.querySelectorAll('script, i, u').length") == 0
     assert browser.ask("[...document.querySelectorAll('figure h3')].map(e => e.textContent)[0]") == "<i>set</i> & more"
+
+
+@pytest.mark.parametrize("width", [1200, 400])
+def test_who_finished_nowhere_has_a_row_or_a_card(width: int, browser: Browser, pages: Path) -> None:
+    """After all that are compared, with a dash for a number; beside its name if there is room, else under it."""
+    browser.open(pages / "many.html", width)
+    rows = browser.ask("[...document.querySelectorAll('.board tbody tr')].map(e => e.innerText.replace(/\\s+/g, ' '))")
+    assert len(rows) == 24 + 3
+    assert rows[24].strip() == f"– {FAILING[0]} failed, 26 of 26 tasks"
+    assert rows[25].strip() == f"– {FAILING[1]} failed, 26 of 26 tasks"
+    assert rows[26].strip() == "– Waiting not finished yet"
+    boxes = (
+        "(e => [e.previousElementSibling, e].map(e => e.getBoundingClientRect()).map(b => [b.left, b.right, b.top]))"
+    )
+    for place in range(3):
+        name, why = browser.ask(f"{boxes}(document.querySelectorAll('.absent')[{place}])")
+        if width > 940:
+            assert why[0] >= name[1] - 1
+        else:
+            assert why[2] > name[2]
+            assert why[:2] == pytest.approx(name[:2], abs=1)
+    assert browser.ask("document.querySelector('.absent a').hash") == "#failed"
+    assert browser.ask("document.querySelector('#failed').textContent") == "53 tasks failed"
+
+
+def test_without_a_set_that_all_finished_the_page_says_so(browser: Browser, pages: Path) -> None:
+    assert wrong(browser, pages / "none.html", 400) == []
+    text = browser.ask("document.body.innerText")
+    assert "No data set has been finished" in text
+    assert "A: not finished yet" in text
+    assert f"{FAILING[1]}: failed, 1 of 2 tasks" in text
+    assert browser.ask("document.querySelectorAll('table, nav, figure').length") == 0
 
 
 class TestMarks:
@@ -277,7 +331,8 @@ class TestImpossible:
         with Store(":memory:") as store:
             for learner in ("A", "B"):
                 metrics = {**dict.fromkeys(METRICS, 0.5), "uniform_loss": 0.5}
-                store.put(Outcome(learner, learner, "d", 2, 0, np.full(20, 0.5), metrics))
+                store.put(Outcome(key(learner, "d", 0), 2, np.full(20, 0.5), metrics))
+            store.set_facts(facts(["A", "B"], ["d"], 1, 20))
             summary = write_report(store, tmp_path / "report.html")
         page = (tmp_path / "report.html").read_text()
         assert "One seed says nothing" in page

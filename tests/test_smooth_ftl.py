@@ -8,7 +8,7 @@ import pytest
 
 import marginbandits as mb
 from marginbandits.checks import check_learner
-from marginbandits.experiments.plan import known_learners, nameable_learners
+from marginbandits.experiments.specs import known_learners, nameable_learners
 from marginbandits.learners.smooth_ftl import FaithfulSmoothFTL, from_theory
 from marginbandits.oracles.hinge_erm import HingeERM
 from marginbandits.oracles.ramp_erm import RampERM

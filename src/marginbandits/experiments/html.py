@@ -12,8 +12,7 @@ from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
 
 from marginbandits import __version__
-from marginbandits.experiments.marks import Mark
-from marginbandits.experiments.store import Failure
+from marginbandits.experiments.marks import Mark, sample
 from marginbandits.experiments.svg import Line
 
 __all__ = ["breakable", "column", "count", "failed_tasks", "figure", "page", "rerun", "scroll", "table", "who"]
@@ -47,10 +46,11 @@ def breakable(name: str) -> str:
     return escape(name).replace("(", "(<wbr>")
 
 
-def who(mark: Mark, name: str, note: str = "") -> str:
-    """A learner in a table: number, picture, name."""
+def who(mark: Mark | None, name: str, note: str = "") -> str:
+    """A learner in a table: number, picture, name; one without a place has its name under the others' names."""
     small = f"<small>{escape(note)}</small>" if note else ""
-    return f'<span class="who"><b>{mark.number}</b>{mark.key}<span>{breakable(name)}{small}</span></span>'
+    number, picture = (mark.number, mark.key) if mark else ("–", sample("none"))
+    return f'<span class="who"><b>{number}</b>{picture}<span>{breakable(name)}{small}</span></span>'
 
 
 def column(mark: Mark, name: str) -> str:
@@ -81,14 +81,11 @@ def scroll(content: str, label: str, *, fits: bool = True) -> str:
     )
 
 
-def failed_tasks(failures: list[Failure]) -> str:
-    """Their tracebacks, or nothing."""
+def failed_tasks(failures: Sequence[tuple[str, str]]) -> str:
+    """What failed, in words, and why; or nothing."""
     if not failures:
         return ""
-    shown = "".join(
-        f"<h3>{escape(one.learner)} on {escape(one.data)}, seed {one.seed}</h3><pre>{escape(one.traceback)}</pre>"
-        for one in failures[:20]
-    )
+    shown = "".join(f"<h3>{escape(what)}</h3><pre>{escape(why)}</pre>" for what, why in failures[:20])
     more = "<p>The first 20 are shown.</p>" if len(failures) > 20 else ""
     return f'<h2 id="failed">{count(len(failures), "task")} failed</h2>{more}{shown}'
 
@@ -102,7 +99,7 @@ def rerun(settings: Mapping[str, object]) -> str:
             versions.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             continue
-    shown = {name: value for name, value in settings.items() if name not in ("keys", "command")}
+    shown = {name: value for name, value in settings.items() if name != "command"}
     return (
         f'<h2 id="again">To run it again</h2><p>{escape(", ".join(versions))}.</p>'
         f"<pre>{escape(str(settings.get('command', '')))}</pre>"

@@ -1,7 +1,6 @@
 """The report: one HTML file, no network, for a person who was not there."""
 
 import math
-from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
@@ -12,16 +11,21 @@ from marginbandits.experiments.curves import curves_chart, pick, pick_style
 from marginbandits.experiments.forest import around, interval_cell, scale_cell
 from marginbandits.experiments.html import column, count, failed_tasks, figure, page, rerun, scroll, table, who
 from marginbandits.experiments.marks import Mark
+from marginbandits.experiments.results import bake_off
 from marginbandits.experiments.store import Store
-from marginbandits.experiments.summary import LEARNABLE, LEVEL, SKYLINE, Standing, Summary, summarise
+from marginbandits.experiments.summary import LEARNABLE, LEVEL, Absent, Standing, Summary, summarise
 
 __all__ = ["result_sentence", "text_table", "write_report"]
 
 
 def result_sentence(summary: Summary) -> str:
     """The result in one sentence."""
-    rivals = [one for one in summary.standings if one.learner != SKYLINE and "hindsight" not in one.learner]
+    rivals = [one for one in summary.standings if one.role == "rival"]
     sets = count(len(summary.data), "data set")
+    if not summary.data:
+        return "No data set has been finished by every learner that finished any."
+    if not rivals:
+        return f"No bandit was compared: every learner that finished {sets} sees every loss."
     best = rivals[0]
     sentence = f"{best.learner} lost least: mean loss {best.loss.mean:.3f} over {sets}"
     if len(rivals) > 1:
@@ -36,7 +40,7 @@ def result_sentence(summary: Summary) -> str:
 
 def text_table(summary: Summary) -> str:
     """The leaderboard for a terminal."""
-    width = max(24, *(len(name) + 2 for name in summary.learners))
+    width = max(24, *(len(name) + 2 for name in summary.learners), *(len(one.learner) + 2 for one in summary.absent))
     several = summary.n_seeds > 1
     head = f"{'learner':<{width}}{'mean loss':>10}" + f"{'95% interval':>18}" * several
     lines = [head + f"{'normalised':>12}{'rank':>7}{'wins':>7}{'losses':>8}{'rounds/s':>11}"]
@@ -47,42 +51,57 @@ def text_table(summary: Summary) -> str:
             + f"{_range(one.loss):>18}" * several
             + f"{_normalised(one):>12}{one.rank.mean:>7.2f}{one.wins:>7}{one.losses:>8}{rate:>11,.0f}"
         )
+    lines += [f"{one.learner:<{width}}{one}" for one in summary.absent]
+    if summary.incomplete:
+        lines.append(f"\nNot finished by every learner, and left out: {', '.join(summary.incomplete)}")
     return "\n".join(lines)
 
 
 def write_report(store: Store, path: Path, *, hindsight: bool = False) -> Summary:
     """Write the HTML report of the store's last plan; returns what it says. For `hindsight` see `summarise`."""
-    plan = store.fact("plan")
-    settings: Mapping[str, object] = plan if isinstance(plan, dict) else {}
-    keys = settings.get("keys")
-    wanted = set(keys) if isinstance(keys, list) else None
-    summary = summarise(store.outcomes(wanted), shuffle=bool(settings.get("shuffle", True)), hindsight=hindsight)
+    record = bake_off(store)
+    settings = record.settings
+    summary = summarise(record, hindsight=hindsight)
     body = [
         "<h1>Bake-off</h1>",
         f'<p class="note">{count(len(summary.data), "data set")}, {count(len(summary.learners), "learner")}, '
-        f"{count(summary.n_seeds, 'seed')}, at most {settings.get('rounds', '?')} rounds each</p>",
+        f"{count(summary.n_seeds, 'seed')}, at most {settings['rounds']} rounds each</p>",
         f'<p class="lead">{escape(result_sentence(summary))}</p>',
-        _incomplete(summary),
-        '<nav><a href="#wins">Wins and losses</a> <a href="#sets">Loss by data set</a> '
-        '<a href="#curves">Loss so far</a> <a href="#diagnostics">Diagnostics</a> '
-        '<a href="#again">To run it again</a></nav>',
-        _leaderboard(summary),
-        _matrix(summary),
-        _losses(summary),
-        _curves(summary),
-        _diagnostics(summary),
-        failed_tasks([one for one in store.failures() if wanted is None or one.key in wanted]),
-        rerun(settings),
+        _left_out(summary),
+        *(_compared(summary, failed=bool(record.failures)) if summary.data else ()),
+        failed_tasks(record.failures),
+        rerun({"command": store.fact("command") or "", **settings}),
     ]
     path.write_text(page("Bake-off", body, pick_style(len(summary.learners))), encoding="utf-8")
     return summary
 
 
-def _incomplete(summary: Summary) -> str:
-    if not summary.incomplete:
-        return ""
-    names = escape(", ".join(summary.incomplete))
-    return f"<p><strong>Not finished by every learner, and left out:</strong> {names}.</p>"
+def _left_out(summary: Summary) -> str:
+    """What no row of the leaderboard says."""
+    rowless = [] if summary.data else summary.absent
+    parts = [f"<p><strong>{escape(one.learner)}</strong>: {_why(one)}.</p>" for one in rowless]
+    if summary.incomplete:
+        names = escape(", ".join(summary.incomplete))
+        parts.append(f"<p><strong>Not finished by every learner, and left out:</strong> {names}.</p>")
+    return "".join(parts)
+
+
+def _why(one: Absent) -> str:
+    return f'<a href="#failed">{one}</a>' if one.failed else str(one)
+
+
+def _compared(summary: Summary, *, failed: bool) -> list[str]:
+    why = '<a href="#failed">What failed</a> ' if failed else ""
+    return [
+        '<nav><a href="#wins">Wins and losses</a> <a href="#sets">Loss by data set</a> '
+        '<a href="#curves">Loss so far</a> <a href="#diagnostics">Diagnostics</a> '
+        f'{why}<a href="#again">To run it again</a></nav>',
+        _leaderboard(summary),
+        _matrix(summary),
+        _losses(summary),
+        _curves(summary),
+        _diagnostics(summary),
+    ]
 
 
 def _leaderboard(summary: Summary) -> str:
@@ -92,7 +111,7 @@ def _leaderboard(summary: Summary) -> str:
     loss_scale, rank_scale = around(losses), around(places)
     rows = []
     for mark, one, loss, rank in zip(_marks(summary), summary.standings, losses, places, strict=True):
-        note = "sees every loss" if one.learner == SKYLINE else ""
+        note = "sees every loss" if one.role == "skyline" else ""
         rows.append(
             [
                 who(mark, one.learner, note),
@@ -115,10 +134,14 @@ def _leaderboard(summary: Summary) -> str:
         f'<th class="plot">{scale_cell(rank_scale)}</th>',
         *("normalised loss", "wins", "losses"),
     ]
+    rows += [
+        [who(None, one.learner), f'<td class="absent" colspan="{len(head) - 1}">{_why(one)}</td>']
+        for one in summary.absent
+    ]
     explain = (
         f"Mean loss is progressive: every action was chosen before its loss was known. {_about_intervals(summary)} "
         f"Normalised loss is 0 for "
-        f"{'the supervised skyline' if SKYLINE in summary.learners else 'the best learner of each data set'} and 1 for "
+        f"{'the supervised skyline' if summary.has_skyline else 'the best learner of each data set'} and 1 for "
         f"uniform play, over the data sets where the two differ by {LEARNABLE} at least. Wins "
         f"and losses count paired differences significant at {LEVEL:.0%}, over data sets and rivals. A learner keeps "
         "its number, colour, dash and shape on the whole page."
@@ -201,7 +224,8 @@ def _diagnostics(summary: Summary) -> str:
     ]
     explain = (
         "Smallest probability: of any action played. Effective sample share: how much of the log would be left for "
-        "evaluating uniform play off-policy. Rounds per second: median, acting and learning one round at a time."
+        "evaluating uniform play off-policy. Rounds per second: median, acting and learning one round at a time. "
+        "State: bytes of everything learnt, the largest over data sets."
     )
     return (
         f'<h2 id="diagnostics">Diagnostics</h2><p class="note">{explain}</p>'

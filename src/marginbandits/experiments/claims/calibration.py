@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from marginbandits import policies
-from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results, verdict
-from marginbandits.experiments.html import figure
+from marginbandits.experiments.claims.claim import Chart, Claim, Finding, Line, Parameters, Results, verdict
 from marginbandits.experiments.marks import PALETTE
-from marginbandits.experiments.svg import Axis, xy_chart
+from marginbandits.experiments.svg import Axis
 from marginbandits.experiments.svg import Line as Curve
 from marginbandits.surrogates import Hinge, Ramp, RelativeMargin, centred, margin_loss, realizable_scores
 from marginbandits.types import Array
@@ -104,14 +103,18 @@ def judge(results: Results) -> Finding:
     return Finding(
         lines,
         [
-            figure(
+            Chart(
                 "The surrogates at γ = 1/2",
-                xy_chart(drawn, across, Axis.of([0.0, 4.0], "value")),
+                drawn,
+                across,
+                Axis.of([0.0, 4.0], "value"),
                 drawn,
             ),
-            figure(
+            Chart(
                 "How signed losses break the lemma",
-                xy_chart(broken, Axis.of(K, "K", log=True, marks=K), down),
+                broken,
+                Axis.of(K, "K", log=True, marks=K),
+                down,
                 broken,
             ),
         ],

@@ -11,10 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from marginbandits.evaluation import interval
-from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results, shown, verdict
+from marginbandits.experiments.claims.claim import Claim, Dots, Finding, Line, Parameters, Results, shown, verdict
 from marginbandits.experiments.claims.finite import environment, linear_class, play
-from marginbandits.experiments.forest import forest
-from marginbandits.experiments.html import figure
 from marginbandits.experiments.marks import Mark
 from marginbandits.learners import ExponentialWeights
 from marginbandits.theory import Game, exponential_weights
@@ -74,8 +72,7 @@ def judge(results: Results) -> Finding:
         )
         rows = [(name, interval(mine.values(name)), Mark.of(0)) for name in names]
         rows.append(("learnt", interval(mine.values("loss")), Mark.of(1)))
-        chart = forest(rows, label="mean, with its 95% interval", digits=0)
-        charts.append(figure(f"Loss of {T:,} rounds, {world}", chart))
+        charts.append(Dots(f"Loss of {T:,} rounds, {world}", rows, "mean, with its 95% interval"))
     return Finding(lines, charts)
 
 

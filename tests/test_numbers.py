@@ -84,7 +84,7 @@ def test_a_kernel_among_kernels_does_not_write_beyond_its_arrays() -> None:
 @pytest.mark.parametrize("p", [0.001, 0.5, 2.0, 12.0, 100.0, 1000.0])
 @pytest.mark.parametrize("margin", [1e-30, 0.1, 1e15])
 def test_every_promise_is_a_number_or_infinite(p: float, margin: float) -> None:
-    game = Game(n_actions=10**15, horizon=10**60, margin=margin)
+    game = Game(n_actions=10**15, horizon=10**66, margin=margin)
     for bound in theory.promises(Power(p), game):
         assert bound.value >= 0.0
 
@@ -92,7 +92,7 @@ def test_every_promise_is_a_number_or_infinite(p: float, margin: float) -> None:
 @pytest.mark.parametrize("version", ["printed", "proof", "corrected"])
 def test_tuning_at_the_ends_of_its_range_is_finite(version: str) -> None:
     for margin, bound in ((1e-30, 1e30), (1e30, 1e-30)):
-        extreme = Setting(10**9, 10**15, 10**60, margin, radius=1e30, lipschitz=1e30, bound=bound)
+        extreme = Setting(10**9, 10**15, 10**66, margin, radius=1e30, lipschitz=1e30, bound=bound)
         tuned = theory.hinge_lmc_tuning(extreme, version=version)
         assert math.isfinite(tuned.log10_steps)
         assert tuned.smoothing > 0.0

@@ -278,7 +278,7 @@ ActionCount = Annotated[int, Integer(2, 10**7)]
 Count = Annotated[int, Integer(1, 10**9)]
 """How many there are of something that is kept in memory."""
 
-Horizon = Annotated[int, Integer(1, 10**60)]
+Horizon = Annotated[int, Integer(1, 10**66)]
 """T, where rounds are only spoken of."""
 
 Positive = Annotated[float, Real(1e-30, 1e30)]

@@ -39,9 +39,6 @@ Parts = Mapping[str, Record | Field]
 
 _FLOAT64 = np.dtype(np.float64)
 
-_FEW = 32
-"""Rounds of `learn_many` that are kept one by one; for more, everything is kept once."""
-
 
 class Learner(Parametrised, ABC):
     """The loop context → law → action → loss → update. Subclasses choose what fills the boxes."""
@@ -319,8 +316,8 @@ class Learner(Parametrised, ABC):
         journal = self._journal
         journal.begin()
         try:
-            if len(rounds) > _FEW and self._state is not None:
-                journal.keep_all(self._state)
+            if len(rounds) > 1 and self._state is not None:
+                journal.keep_all(self._state)  # records that keep themselves do so for one round only
             for batch, action, loss, probability in rounds:
                 self._learn(batch, action, loss, probability)
         except BaseException:  # an oracle, memory, an interrupt: nothing may have happened

@@ -149,7 +149,9 @@ class HingeLMC(Learner):
 
     def _law(self, one: Batch) -> Array:
         guesses = self._guesses(self._scores(one), one.mask)
-        law = guesses[0] if len(guesses) == 1 else np.exp(self._log_weights) @ guesses
+        law = guesses[0]
+        if len(guesses) > 1:
+            law = laws.proportional(np.exp(self._log_weights) @ guesses, one)
         return laws.floored(law, one, self.smoothing / (len(one.mask) * math.sqrt(self._reservoir.seen.sum())))
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:

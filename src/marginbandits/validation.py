@@ -48,6 +48,10 @@ __all__ = [
 ]
 
 
+LARGEST = 1e100
+"""No declared number is beyond this: its square, and its product with a context, are numbers too."""
+
+
 class Constraint(ABC):
     """What one argument may be: a description for people, a check, and examples of what is refused."""
 
@@ -114,7 +118,7 @@ class Real(Constraint):
             except OverflowError:
                 raise ValueError(value) from None
             if (
-                math.isfinite(number)
+                abs(number) <= LARGEST
                 and (self.low is None or number >= self.low)
                 and (self.high is None or number <= self.high)
                 and (self.above is None or number > self.above)
@@ -124,7 +128,7 @@ class Real(Constraint):
         raise ValueError(value)
 
     def bad_values(self) -> Iterator[object]:
-        yield from ("much", math.nan, math.inf, -math.inf, None)
+        yield from ("much", math.nan, math.inf, -math.inf, 1e101, None)
         yield from (limit for limit in (self.above, self.below) if limit is not None)
         if self.low is not None:
             yield self.low - 1

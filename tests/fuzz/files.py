@@ -71,6 +71,8 @@ def _use(agent: mb.Learner, layout: str) -> None:
         if not np.array_equal(decision.distribution, law):  # type: ignore[arg-type]  # ours always has one
             raise AssertionError("act and law disagree")
         agent.learn(x, decision, float(decision.action == 0))
+    for name in ("diagnostics", "epochs", "leader"):
+        getattr(agent, name, lambda: None)()
     saved = agent.dumps()
     if mb.loads(saved).dumps() != saved:
         raise AssertionError("saving, loading and saving again gives another file")
@@ -87,7 +89,9 @@ def _contexts(agent: mb.Learner, layout: str) -> list[Any]:
     if shape is None and isinstance(space, mb.Cube):
         width = len(space.low)
     horizon = getattr(agent, "horizon", None)
-    left = 20 if horizon is None or not hasattr(agent, "_learnt") else horizon - (0 if shape is None else agent._learnt())
+    left = (
+        20 if horizon is None or not hasattr(agent, "_learnt") else horizon - (0 if shape is None else agent._learnt())
+    )
     found = [context(rng, layout, width, n_rows) for _ in range(min(20, left))]
     return [x / max(1.0, float(np.abs(x).sum())) for x in found]
 

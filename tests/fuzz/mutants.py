@@ -20,7 +20,20 @@ Rng = np.random.Generator
 
 NUMBERS = [0, 1, -1, 2, 3, 4, 7, 63, 64, 100, 2**31, 10**9, 2**62, 2**63 - 1, 2**63, 10**30, 10**400]
 FLOATS = [0.0, 0.5, -0.5, 1.5, -1.0, 1e-300, 1e-12, 1e6, 1e12, 1e50, 1e100, 1e150, 1e200, 1e290, 1e300, 1.7e308, -1e300]
-OTHERS: list[Any] = [None, True, False, "", "adapt", "x" * 5000, [], {}, [1], [[]], {"class": "Identity"}, {"array": "x"}]
+OTHERS: list[Any] = [
+    None,
+    True,
+    False,
+    "",
+    "adapt",
+    "x" * 5000,
+    [],
+    {},
+    [1],
+    [[]],
+    {"class": "Identity"},
+    {"array": "x"},
+]
 
 
 def _weird(rng: Rng) -> Any:

@@ -11,7 +11,7 @@ import scipy.sparse
 import marginbandits as mb
 from marginbandits.oracles.hinge_erm import HingeERM
 
-__all__ = ["K", "LEARNERS", "SUBJECTS", "Subject", "context", "play"]
+__all__ = ["LEARNERS", "SUBJECTS", "K", "Subject", "context", "play"]
 
 K, D = 3, 3
 
@@ -38,7 +38,10 @@ MORE: list[tuple[str, dict[str, Any]]] = [
     ("HingeLMC", {"memory": 200, "n_particles": 4}),
     ("SmoothFTL", {"memory": 200, "features": mb.Identity()}),
     ("LinUCB", {"features": "fourier"}),
-    ("LinUCB", {"features": mb.Chain([mb.Standardise(freeze_after=20), mb.Concatenate([mb.Identity(), mb.Fourier(5)])])}),
+    (
+        "LinUCB",
+        {"features": mb.Chain([mb.Standardise(freeze_after=20), mb.Concatenate([mb.Identity(), mb.Fourier(5)])])},
+    ),
     ("LinTS", {"features": mb.Identity()}),
     ("EpochGreedy", {"oracle": HingeERM(0.3), "memory": 20}),
     ("Cover", {"weighted": True, "n_policies": 3}),

@@ -77,7 +77,7 @@ class HingeLMC(Learner):
     TRUST: ClassVar[float] = 0.1
     """Learning rate of the exponential weights over margins, on losses in [0, 1]."""
 
-    constants = ("MARGINS", "TURNS", "STEP", "HOPE", "TRUST")
+    constants: ClassVar[Mapping[str, float]] = {"MARGINS": 1e6, "TURNS": 1000, "STEP": 1.0, "HOPE": 1e6, "TRUST": 1e6}
     journals = True
     from_theory = staticmethod(faithful.from_theory)
 
@@ -91,7 +91,7 @@ class HingeLMC(Learner):
         temperature: Annotated[float, Real(0)] = 0.1,
         regularisation: Annotated[float, Real(1e-9)] = 0.2,
         smoothing: Annotated[float, Real(0)] = 0.02,
-        minibatch: Annotated[int, Integer(1)] = 64,
+        minibatch: Annotated[int, Integer(1, 10**9)] = 64,
         memory: Annotated[int, Integer(1)] = 10_000,
         features: Features = "fourier",
         seed: Seed = None,
@@ -129,6 +129,10 @@ class HingeLMC(Learner):
 
     def _fields(self) -> Mapping[str, Field]:
         return without_young_blocks(super()._fields(), self._ridge, self._reservoir)
+
+    def _check(self) -> None:
+        if not self._reservoir.seen.any():
+            raise ValueError("reservoir.seen must count the rounds learnt")
 
     def _restore(self, archive: Archive) -> None:
         young = archive.take(REPLAYED, len(self._particles))

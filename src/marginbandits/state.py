@@ -160,6 +160,7 @@ class Journal:
     def begin(self) -> None:
         """Forget what was kept: a round begins."""
         self._kept: list[Any] = []
+        self._noted: set[int] = set()
         self._whole = self._drawn = False
         self.stamp += 1
 
@@ -172,8 +173,14 @@ class Journal:
         if not self._whole:
             self._kept.append((array, index, array[index].copy()))
 
-    def note(self, record: Record) -> int:
-        """A record will keep what it changes by itself, at most once a round; returns the stamp to keep it under."""
+    def note(self, record: Record, last: npt.NDArray[Any]) -> int:
+        """A record will keep in `last` what it changes, by itself; returns the stamp to keep it under.
+
+        What an earlier of the rounds that are learnt together has kept there is remembered first.
+        """
+        if id(record) in self._noted:
+            self.keep(last)
+        self._noted.add(id(record))
         self._kept.append(record)
         return self.stamp
 

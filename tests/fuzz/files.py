@@ -17,6 +17,7 @@ import sys
 import traceback
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -46,12 +47,14 @@ def bases(few: bool = False) -> Files:
     return found
 
 
-def examine(content: bytes, layout: str) -> str:
-    """Load a mutant: "refused", or "works"; anything else is raised."""
+def examine(content: bytes, layout: str, loaded: Callable[[], None] = lambda: None) -> str:
+    """Load a mutant: "refused", or "works"; anything else is raised. `loaded` is called where only the file counts."""
     try:
         agent = mb.loads(content)
     except ValueError:
         return "refused"
+    if agent._map is None:
+        loaded()  # what a new learner takes when it begins is between it and its parameters
     try:
         _use(agent, layout)
     except ValueError as error:
@@ -135,18 +138,19 @@ def _child(files: Files, seed: int, numbers: list[int], to: Connection) -> None:
         to.send((number, None, ""))
         what, layout, content = mutant(files, seed, number)
         before = _resident()
+        peaks: list[int] = []
         signal.alarm(PATIENCE)
         try:
-            answer = examine(content, layout)
+            answer = examine(content, layout, lambda peaks=peaks: peaks.append(_peak()))
         except BaseException as error:  # whatever it is, it is a finding
             last = traceback.extract_tb(error.__traceback__)[-1]
             answer = f"FAULT {type(error).__name__}: {str(error)[:150]} ({last.filename.split('/')[-1]}:{last.lineno})"
         signal.alarm(0)
-        grown = _peak() - before
+        grown = min([_peak(), *peaks]) - before
         if grown > SPARE + 4 * len(content):
             answer = f"FAULT {grown >> 20} MB for a file of {len(content)} bytes ({answer})"
         to.send((number, answer, what))
-        if grown > SPARE // 2:
+        if _peak() - _resident() > SPARE // 2:
             break
     to.close()
 

@@ -97,7 +97,7 @@ class Standardise(FeatureMap):
             _learn_sparse(rows.values, rows.columns, self._moments, self._limit, self.clip)
             return self._scaled(rows)
         out = np.empty((rows.shape[0], self.n_outputs))
-        _observe(rows, self._moments, self._limit, self.clip, self._last, self.journal.note(self), out)
+        _observe(rows, self._moments, self._limit, self.clip, self._last, self.journal.note(self, self._last), out)
         return out
 
     def _scaled(self, rows: Sparse) -> Sparse:

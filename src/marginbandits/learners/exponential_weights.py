@@ -78,7 +78,7 @@ class ExponentialWeights(Learner):
         surrogate: Annotated[str, Choice(*_KINDS)] = "relative",
         margin: Annotated[float, Real(_TINY, 1.0 / _TINY)] = 0.1,
         margins: Annotated[list[float] | None, OneOf(ListOf(Real(_TINY, 1.0 / _TINY)), Instance(type(None)))] = None,
-        horizon: Annotated[int | None, OneOf(Integer(1), Instance(type(None)))] = None,
+        horizon: Annotated[int | None, OneOf(Integer(1, COUNT), Instance(type(None)))] = None,
         mu: Annotated[float, Real(0)] = 0.0,
         radius: Annotated[float, Real(_TINY, 1.0 / _TINY)] = 1.0,
         features: MaybeFeatures = None,

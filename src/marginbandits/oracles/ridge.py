@@ -56,7 +56,7 @@ class Ridge(Record):
 
     def learn(self, row: Array, block: int, target: float) -> None:
         """Add one observation to a block."""
-        _update(self.theta, self.factor, row, block, target, self._last, self.journal.note(self))
+        _update(self.theta, self.factor, row, block, target, self._last, self.journal.note(self, self._last))
 
     def last(self) -> tuple[Array, float]:
         """Of the last observation: the gain (A + zzᵀ)⁻¹z, and zᵀA⁻¹z for the A before it."""

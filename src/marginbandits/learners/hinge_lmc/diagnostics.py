@@ -105,7 +105,7 @@ class Monitor(Record):
         }
 
     def check(self) -> None:
-        """Bins before the one being filled are full, those after it empty; they and the weights count the same rounds."""
+        """Bins before the one being filled are full, those after it empty; the weights count the same rounds."""
         where, width = self.state.tolist()
         counts, rounds = self.bins[:, 0], self.bins[:, 0].sum()
         if (

@@ -84,7 +84,7 @@ class FaithfulHingeLMC(HorizonLearner):
         self,
         n_actions: ActionCount,
         *,
-        horizon: Count = 1000,
+        horizon: Annotated[int, Integer(1, 2**53)] = 1000,
         margin: Margin = 0.1,
         radius: Radius = 1.0,
         n_particles: Count = 10,

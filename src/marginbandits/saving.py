@@ -239,14 +239,14 @@ def version() -> str:
     return str(sys.modules[__name__.partition(".")[0]].__version__)
 
 
-def like(name: str, value: Any, known: Any) -> Any:
-    """A constant from a file: of the kind it is known to be, and a sane number."""
+def like(name: str, value: Any, known: Any, high: float) -> Any:
+    """A constant from a file: of the kind it is known to be, above 0, and not above its limit."""
     if isinstance(known, tuple):
         if not isinstance(value, list) or not 0 < len(value) <= 100:
             raise ValueError(f"{name} must be a short list, got {quoted(value)}")
-        return tuple(like(name, one, known[0]) for one in value)
-    if type(value) is not type(known) or not 0.0 < value <= 1e6:
-        raise ValueError(f"{name} must be a {type(known).__name__} above 0 and at most 1e6, got {quoted(value)}")
+        return tuple(like(name, one, known[0], high) for one in value)
+    if type(value) is not type(known) or not 0.0 < value <= high:
+        raise ValueError(f"{name} must be a {type(known).__name__} above 0 and at most {high:g}, got {quoted(value)}")
     return value
 
 

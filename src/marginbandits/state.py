@@ -24,13 +24,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LIMIT", "Field", "Journal", "Record", "State", "TooLargeError", "room", "zeros"]
+__all__ = ["COUNT", "HUGE", "LIMIT", "SQUARES", "Field", "Journal", "Record", "State", "TooLargeError", "room", "zeros"]
 
 LIMIT = 8 * 2**30
 """Bytes that one learner may take: a larger one is refused before anything is allocated. Set it to have more."""
 
-HUGE = 1e300
-"""What no number in a state exceeds unless it is declared to."""
+HUGE = 1e140
+"""What no number in a state exceeds unless it is declared to: its products with contexts, and its square, are numbers.
+"""
+
+SQUARES = 1e250
+"""What no sum of squares in a state exceeds."""
+
+COUNT = 2**53
+"""Where counting ends, as it does in floats: one more is as many."""
 
 
 class TooLargeError(ValueError):

@@ -61,6 +61,10 @@ __all__ = [
 ]
 
 
+LARGEST = 1e100
+"""No declared number is beyond this: its square, and its product with a context, are numbers too."""
+
+
 class Constraint(ABC):
     """What one argument may be: a description for people, a check, and examples of what is refused."""
 
@@ -115,7 +119,8 @@ class Real(Constraint):
         below: float | None = None,
     ) -> None:
         self.low, self.high, self.above, self.below = low, high, above, below
-        self._least, self._most = within(low, high, above, below)
+        least, most = within(low, high, above, below)
+        self._least, self._most = max(least, -LARGEST), min(most, LARGEST)
 
     def __str__(self) -> str:
         return f"a finite number {limits(self.low, self.high, self.above, self.below)}".strip()
@@ -127,7 +132,7 @@ class Real(Constraint):
         raise ValueError
 
     def bad_values(self) -> Iterator[object]:
-        yield from ("much", math.nan, math.inf, -math.inf, None, True, 1j, np.timedelta64(1, "s"))
+        yield from ("much", math.nan, math.inf, -math.inf, 1e101, None, True, 1j, np.timedelta64(1, "s"))
         yield from (limit for limit in (self.above, self.below) if limit is not None)
         if self.low is not None:
             yield self.low - 1

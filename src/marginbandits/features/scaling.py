@@ -19,7 +19,7 @@ import numpy.typing as npt
 from marginbandits.compiled import kernel
 from marginbandits.contexts import LARGEST, Rows, Sparse, refuse_bad
 from marginbandits.features.maps import FeatureMap, with_bias
-from marginbandits.state import Field, zeros
+from marginbandits.state import COUNT, SQUARES, Field, zeros
 from marginbandits.types import Array
 from marginbandits.validation import Instance, Integer, OneOf, Real, validated
 
@@ -28,6 +28,8 @@ __all__ = ["Standardise"]
 _MEAN, _SQUARE, _SCALE, _LATE_MEAN, _LATE_SQUARE, _COUNT = range(6)
 _LEAST = 1e-200
 """A smaller sum of squares counts as no variation: contexts within ±1e100 could overflow in units of its root."""
+_FARTHEST, _LONGEST = 1e101, 1e220
+"""No mean and no sum of squares is beyond these: contexts are within ±1e100, and there are at most 2^53."""
 _FIRST = 8.0
 """Rows before the first comparison: 8 normal values have a fifth of their true deviation once in 8,000 columns, 4 once
 in 60."""
@@ -70,7 +72,7 @@ class Standardise(FeatureMap):
         self,
         *,
         clip: Annotated[float, Real(above=1)] = 5.0,
-        freeze_after: Annotated[int | None, OneOf(Integer(2), Instance(type(None)))] = None,
+        freeze_after: Annotated[int | None, OneOf(Integer(2, COUNT), Instance(type(None)))] = None,
         bias: Annotated[bool, Instance(bool)] = True,
     ) -> None:
         self.clip = clip
@@ -135,13 +137,16 @@ class Standardise(FeatureMap):
 
     def fields(self) -> Mapping[str, Field]:
         """Of every column: mean, sum of squared deviations, 1/(√d deviation); the first two of late rows; rows seen."""
-        return {"moments": Field(self._moments)}
+        return {"moments": Field(self._moments, -_FARTHEST, SQUARES)}
 
     def check(self) -> None:
-        """Squares, scales and counts are not negative, and a scale is what its squares say."""
+        """Means are within the contexts; squares, scales and counts are not negative, nor beyond what rows can give."""
         moments = self._moments
-        if (moments[[_SQUARE, _SCALE, _LATE_SQUARE, _COUNT]] < 0.0).any() or moments[_SCALE].max(initial=0.0) > 1e110:
+        if (moments[[_SQUARE, _SCALE, _LATE_SQUARE, _COUNT]] < 0.0).any():
             raise ValueError("moments must have squares, scales and counts of at least 0")
+        most = np.array([_FARTHEST, _LONGEST, 1e110, _FARTHEST, _LONGEST, COUNT])
+        if (moments > most[:, None]).any():
+            raise ValueError("moments must be those of contexts within ±1e100")
 
 
 @kernel

@@ -29,7 +29,7 @@ from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Rows, Shape, Sparse, dense, per_action, read_many, read_one, shared
 from marginbandits.features import FeatureMap, feature_map
 from marginbandits.learners.inputs import is_one_mask, read_decision, read_loss, read_mask, read_masks, several
-from marginbandits.state import LIMIT, Field, Journal, Record, State, TooLargeError, room
+from marginbandits.state import LIMIT, Field, Journal, Record, State, TooLargeError, room, zeros
 from marginbandits.types import Array, Decision, Mask
 from marginbandits.validation import Parametrised, quoted, remembered
 
@@ -58,8 +58,8 @@ class Learner(Parametrised, ABC):
     needs_every_row: ClassVar[bool] = False
     """Whether a K x d context must have K rows; then those of unavailable actions are the mean of the others."""
 
-    constants: ClassVar[tuple[str, ...]] = ()
-    """Names of class attributes that shape play but are no parameters: a file keeps them as they were."""
+    constants: ClassVar[Mapping[str, float]] = {}
+    """Class attributes that shape play but are no parameters: a file keeps them as they were, none above its limit."""
 
     def __init__(self, n_actions: int, *, features: str | FeatureMap, seed: int | np.random.Generator | None) -> None:
         self.n_actions = n_actions
@@ -68,6 +68,7 @@ class Learner(Parametrised, ABC):
         entropy = np.random.default_rng(self.seed).integers(2**63, size=4).tolist()
         own = np.random.SeedSequence(entropy).spawn(2)
         self._draws, self._rng = (np.random.Generator(np.random.PCG64(one)) for one in own)
+        zeros((4, n_actions))  # refused now, where a law, and what it is made of, would be too large
         self._everything = np.ones(n_actions, bool)
         self._everyone = np.array([0, n_actions])
         self._usual = Batch(np.empty((0, 0)), False, self._everyone, self._everything)  # what most rounds are
@@ -393,10 +394,12 @@ class Learner(Parametrised, ABC):
     def _loaded(cls, content: bytes, name: str) -> Self:
         archive = saving.Archive.from_bytes(content, name)
         try:
-            learner = saving.rebuild(archive.take_given(), cls)
+            with room(archive.room):
+                learner = saving.rebuild(archive.take_given(), cls)
             learner.seed = archive.header["parameters"].get("seed")
             for constant, value in archive.constants(learner.constants).items():
-                setattr(learner, constant, saving.like(constant, value, getattr(learner, constant)))
+                known = getattr(learner, constant)
+                setattr(learner, constant, saving.like(constant, value, known, learner.constants[constant]))
             context = archive.header["context"]
             if context is not None:
                 together, width, sparse = context

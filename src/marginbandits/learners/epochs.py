@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from marginbandits.learners.base import Parts
 from marginbandits.learners.horizon import HorizonLearner
+from marginbandits.learners.inputs import HEAVIEST
 from marginbandits.state import Field, zeros
 from marginbandits.theory import epoch_end
 from marginbandits.types import Array
@@ -77,9 +78,9 @@ class EpochLearner(HorizonLearner):
             "seen": Field(self._seen),
             "actions": Field(self._actions, 0, self.n_actions - 1),
             "losses": Field(self._losses, 0.0, 1.0),
-            "weights": Field(self._weights, 0.0),
+            "weights": Field(self._weights, 0.0, HEAVIEST),
             "clock": Field(self._clock, 0, self.horizon),
-            "record": Field(self._record, initial=begun),
+            "record": Field(self._record, -1.0, initial=begun),
         }
 
     def _keep(self, row: Array, action: int, loss: float, probability: float) -> None:

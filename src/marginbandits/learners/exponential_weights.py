@@ -47,7 +47,7 @@ from marginbandits.features import Identity, MaybeFeatures
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.projections import ball
 from marginbandits.scores import Finite, Linear, SharedLinear
-from marginbandits.state import Field, zeros
+from marginbandits.state import COUNT, Field, zeros
 from marginbandits.theory import Bound, Game, exponential_weights, finite_rate, second_moment
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Choice, Instance, Integer, ListOf, OneOf, Real, Seed, validated
@@ -59,6 +59,7 @@ Table = npt.NDArray[np.float32]
 _RAMP, _HINGE, _RELATIVE, _POLICY, _ADVICE = range(5)
 _KINDS = {"ramp": _RAMP, "hinge": _HINGE, "relative": _RELATIVE, "policy": _POLICY, "advice": _ADVICE}
 _FARTHEST = 1e200
+_TINY = 1e-12  # scores are kept in single precision
 
 
 class ExponentialWeights(Learner):
@@ -75,11 +76,11 @@ class ExponentialWeights(Learner):
         *,
         regressors: Annotated[Any, OneOf(Integer(2), Instance(np.ndarray, Finite, list, tuple))] = 1000,
         surrogate: Annotated[str, Choice(*_KINDS)] = "relative",
-        margin: Annotated[float, Real(above=0)] = 0.1,
-        margins: Annotated[list[float] | None, OneOf(ListOf(Real(above=0)), Instance(type(None)))] = None,
-        horizon: Annotated[int | None, OneOf(Integer(1), Instance(type(None)))] = None,
+        margin: Annotated[float, Real(_TINY, 1.0 / _TINY)] = 0.1,
+        margins: Annotated[list[float] | None, OneOf(ListOf(Real(_TINY, 1.0 / _TINY)), Instance(type(None)))] = None,
+        horizon: Annotated[int | None, OneOf(Integer(1, COUNT), Instance(type(None)))] = None,
         mu: Annotated[float, Real(0)] = 0.0,
-        radius: Annotated[float, Real(above=0)] = 1.0,
+        radius: Annotated[float, Real(_TINY, 1.0 / _TINY)] = 1.0,
         features: MaybeFeatures = None,
         seed: Seed = None,
     ) -> None:
@@ -150,11 +151,15 @@ class ExponentialWeights(Learner):
         self._scores: Table = zeros((K, N), np.float32)
         self._room: Table = zeros((K + 2, N), np.float32)
         self._seen: Array | None = None  # the context whose scores are in the table
-        drawn = {"table": Field(self._table)} if self._functions is None and self._given is None else {}
+        drawn = (
+            {"table": Field(self._table, -self.radius, self.radius)}
+            if self._functions is None and self._given is None
+            else {}
+        )
         return {
-            "cost": Field(self._cost, 0.0),
+            "cost": Field(self._cost, 0.0, _FARTHEST),
             "weights": Field(self._q, 0.0, 1.0),
-            "rounds": Field(self._rounds, 0, 2**62),
+            "rounds": Field(self._rounds, 0, COUNT),
             **drawn,
         }
 
@@ -180,13 +185,13 @@ class ExponentialWeights(Learner):
                 self._room,
                 self._cost,
             )
-        self._rounds[0] += 1
+        self._rounds[0] = min(int(self._rounds[0]) + 1, COUNT)
         if loss > 0.0 or self.horizon is None:
             np.exp(-self.eta * self._cost, out=self._q)
 
     def _check(self) -> None:
-        if not self._q.any(1).any():
-            raise ValueError("weights must not all be 0")
+        if not self._q.any() or self._cost.min() > 0.0:
+            raise ValueError("weights must not all be 0, and the smallest cost must be")
 
     # Its parts.
 
@@ -243,8 +248,8 @@ def _checked_weights(weights: npt.NDArray[Any], n_actions: int) -> Array:
         raise ValueError(f"regressors must be N x K x d or N x d numbers, got {weights.dtype} of {weights.shape}")
     if weights.ndim == 3 and weights.shape[1] != n_actions:
         raise ValueError(f"regressors must have n_actions={n_actions} rows each, got shape {weights.shape}")
-    if not np.isfinite(weights).all():
-        raise ValueError("regressors must be finite numbers")
+    if not (np.abs(weights) <= 1.0 / _TINY).all():
+        raise ValueError(f"regressors must be finite numbers within ±{1.0 / _TINY:g}")
     given = weights.astype(float)
     return given - given.mean(1, keepdims=True) if given.ndim == 3 else given
 

@@ -8,7 +8,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from marginbandits.contexts import Rows, dense
+from marginbandits.contexts import Rows, Shape, dense
 from marginbandits.learners.base import Learner
 
 __all__ = ["HorizonLearner"]
@@ -30,6 +30,11 @@ class HorizonLearner(Learner):
         done = 0 if self._map is None else self._learnt()
         if done + n > self.horizon:
             raise ValueError(f"horizon must cover every round; it is {self.horizon}, {done} are learnt, {n} more came")
+
+    def _start(self, shape: Shape, size: int | None = None) -> None:
+        if self.n_features not in (None, shape.width):
+            raise ValueError(f"context must have n_features={self.n_features} features, got {shape.width}")
+        super()._start(shape, size)
 
     def _admitted(self, rows: Rows, together: bool) -> Rows:
         taken = dense(super()._admitted(rows, together))

@@ -9,7 +9,7 @@ import numpy as np
 from marginbandits.types import Decision, Mask
 from marginbandits.validation import quoted
 
-__all__ = ["is_one_mask", "read_decision", "read_loss", "read_mask", "read_masks", "several"]
+__all__ = ["HEAVIEST", "is_one_mask", "read_decision", "read_loss", "read_mask", "read_masks", "several"]
 
 # The plain types first: a check against an abstract class costs ten times as much.
 _REAL: tuple[Any, ...] = (float, numbers.Real, np.bool_)
@@ -19,6 +19,9 @@ _TIME: tuple[Any, ...] = (np.timedelta64, np.datetime64)  # numbers to the abstr
 
 RAREST = 1e-12
 """A probability below this is learnt from as if it were this: importance weights and their squares stay numbers."""
+
+HEAVIEST = 1.0 / RAREST
+"""So no weight 1/p is above this."""
 
 FAINTEST = 1e-100
 """A loss below this is 0: its square would be."""

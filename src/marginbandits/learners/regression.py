@@ -14,7 +14,7 @@ from marginbandits.features import FeatureMap
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.oracles.online_regression import OnlineRegression
 from marginbandits.oracles.ridge import Ridge
-from marginbandits.state import Field
+from marginbandits.state import COUNT, Field
 
 __all__ = ["OracleLearner", "RidgeLearner"]
 
@@ -84,7 +84,7 @@ class OracleLearner(Learner):
         blocks = 1 if shape.shared else self.n_actions
         self._oracle = OnlineRegression(self._models(), blocks, n_features, self.learning_rate)
         self._rounds = np.zeros(1)
-        return {"oracle": self._oracle, "rounds": Field(self._rounds, 0.0)}
+        return {"oracle": self._oracle, "rounds": Field(self._rounds, 0.0, COUNT)}
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         self._count()

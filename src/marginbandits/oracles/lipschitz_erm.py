@@ -63,7 +63,7 @@ class LipschitzERM(Part):
         self,
         *,
         time_limit: Annotated[float, Real(above=0)] = 60.0,
-        max_iterations: Annotated[int, Integer(1)] = 10_000_000,
+        max_iterations: Annotated[int, Integer(1, 2**31 - 1)] = 10_000_000,
     ) -> None:
         self.time_limit, self.max_iterations = time_limit, max_iterations
 

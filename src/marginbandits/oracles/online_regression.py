@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Sparse
-from marginbandits.state import Field, Journal, Record, zeros
+from marginbandits.state import HUGE, SQUARES, Field, Journal, Record, zeros
 from marginbandits.types import Array
 
 __all__ = ["OnlineRegression"]
@@ -146,12 +146,20 @@ class OnlineRegression(Record):
 
     def fields(self) -> Mapping[str, Field]:
         """The live state."""
-        return {"state": Field(self.state), "totals": Field(self.totals, 0.0), "span": Field(self.span)}
+        return {
+            "state": Field(self.state, -HUGE, SQUARES),
+            "totals": Field(self.totals, 0.0, 1e40),
+            "span": Field(self.span, -1e50, 1e50),
+        }
 
     def check(self) -> None:
-        """Squares and largest inputs are not negative, and [0, 1] is in the range of targets."""
+        """Squares and largest inputs are not negative; rows have some length; [0, 1] is in the range of targets."""
         if (self.state[:, :, 1:] < 0.0).any():
             raise ValueError("state must have squared gradients and largest inputs of at least 0")
+        if self.state[:, :, 0].max() > HUGE or self.state[:, :, 2].max() > 1e101:
+            raise ValueError("state must have weights and largest inputs that products with contexts can have")
+        if (self.totals[:, 0] > 1e300 * self.totals[:, 1]).any():
+            raise ValueError("totals must be of rows that have a length")
         if not (self.span[0] <= 0.0 and self.span[1] >= 1.0):
             raise ValueError(f"span must hold [0, 1], got {self.span}")
 

@@ -34,7 +34,7 @@ import numpy.typing as npt
 
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, dense
-from marginbandits.state import Field, Journal, Record, zeros
+from marginbandits.state import COUNT, Field, Journal, Record, zeros
 from marginbandits.types import Array
 
 __all__ = ["Ridge", "carlson", "dot", "square_norm"]
@@ -91,10 +91,14 @@ class Ridge(Record):
         return {"theta": Field(self.theta), "factor": Field(self.factor, initial=begun, triangular=True)}
 
     def check(self) -> None:
-        """A⁻¹ only shrinks, so no factor's diagonal is above the first, nor below 0."""
-        diagonal = self.factor.diagonal(axis1=1, axis2=2)
-        if not ((diagonal >= 0.0) & (diagonal <= (1.0 + 1e-9) / math.sqrt(self.regularisation))).all():
-            raise ValueError("factor must have a diagonal between 0 and 1/√regularisation")
+        """A⁻¹ only shrinks, so its diagonal is at most 1/λ; and λ‖θ‖² <= θᵀAθ <= Σ r², which is at most the rounds."""
+        first = 1.0 / math.sqrt(self.regularisation)
+        if (self.factor.diagonal(axis1=1, axis2=2) < 0.0).any():
+            raise ValueError("factor must not be negative on its diagonal")
+        if not (np.linalg.norm(self.factor, axis=1) <= (1.0 + 1e-6) * first).all():
+            raise ValueError("factor must have columns no longer than 1/√regularisation")
+        if not (np.linalg.norm(self.theta, axis=1) <= 10.0 * math.sqrt(COUNT) * first).all():
+            raise ValueError("theta must be what rewards within ±1 can lead to")
         if np.triu(self.factor, 1).any():
             raise ValueError("factor must be lower triangular")
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from marginbandits.state import Field, Journal, Record, zeros
+from marginbandits.state import COUNT, Field, Journal, Record, zeros
 from marginbandits.types import Array
 
 __all__ = ["Reservoir"]
@@ -44,7 +44,7 @@ class Reservoir(Record):
         """Count one more round, and say where to keep it: -1 is nowhere; what else is there gives way."""
         seen, size = int(self.seen[block]), self.losses.shape[1]
         self.journal.keep(self.seen, block)
-        self.seen[block] += 1
+        self.seen[block] = min(seen + 1, COUNT)
         at = seen if seen < size else int(rng.integers(seen + 1))
         return at if at < size else -1
 
@@ -65,10 +65,9 @@ class Reservoir(Record):
 
     def fields(self) -> Mapping[str, Field]:
         """The live state."""
-        count = 2**62
         return {
             "rows": Field(self.rows),
             "losses": Field(self.losses, 0.0, 1.0),
-            "seen": Field(self.seen, 0, count),
-            "next": Field(self.next, 0, count),
+            "seen": Field(self.seen, 0, COUNT),
+            "next": Field(self.next, 0, COUNT),
         }

@@ -18,6 +18,9 @@ from marginbandits.types import Array
 
 __all__ = ["GrowingNet"]
 
+FARTHEST = 1e101
+"""No coordinate of a point is beyond this: contexts are within ±1e100, and features of them."""
+
 
 class GrowingNet(Record):
     """At most `most` centres of `width` coordinates, `start` first; when all are used up, the nearest has to do."""
@@ -56,4 +59,4 @@ class GrowingNet(Record):
 
     def fields(self) -> Mapping[str, Field]:
         """The live state."""
-        return {"centres": Field(self.centres), "size": Field(self._size, 0, len(self.centres))}
+        return {"centres": Field(self.centres, -FARTHEST, FARTHEST), "size": Field(self._size, 0, len(self.centres))}

@@ -33,7 +33,7 @@ from marginbandits.learners.base import Parts
 from marginbandits.learners.metric import MetricContexts, default_features
 from marginbandits.scores.growing import GrowingNet
 from marginbandits.scores.lipschitz import MetricSpace, Space
-from marginbandits.state import Field, zeros
+from marginbandits.state import COUNT, Field, zeros
 from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Instance, Integer, OneOf, Real, Seed, validated
 
@@ -71,7 +71,7 @@ class Binning(MetricContexts):
         width = self._point_width(shape, n_features)
         self._net = GrowingNet(self._space, width, self.most, self._space.cover(np.empty((0, width)), self.radius))
         self._counts, self._losses = zeros((2, len(self._net.centres), self.n_actions))
-        return {"net": self._net, "counts": Field(self._counts, 0.0), "losses": Field(self._losses, 0.0)}
+        return {"net": self._net, "counts": Field(self._counts, 0.0, COUNT), "losses": Field(self._losses, 0.0, COUNT)}
 
     def _law(self, one: Batch) -> Array:
         cell, _ = self._net.nearest(dense(one.rows).ravel())

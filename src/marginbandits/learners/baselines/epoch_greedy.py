@@ -24,10 +24,11 @@ from marginbandits import laws
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
+from marginbandits.learners.inputs import HEAVIEST
 from marginbandits.oracles.leader import Followed
 from marginbandits.oracles.ridge import Ridge
 from marginbandits.samplers.reservoir import Reservoir
-from marginbandits.state import Field, Journal, Record, zeros
+from marginbandits.state import COUNT, Field, Journal, Record, zeros
 from marginbandits.theory import epoch_end
 from marginbandits.types import Array, Oracle
 from marginbandits.validation import ActionCount, Instance, Integer, OneOf, Real, Seed, validated
@@ -50,7 +51,7 @@ class EpochGreedy(Learner):
         *,
         regularisation: Annotated[float, Real(1e-9)] = 0.1,
         oracle: Annotated[Oracle | None, OneOf(Instance(Oracle), Instance(type(None)))] = None,
-        growth: Annotated[float, Real(above=1)] = 1.2,
+        growth: Annotated[float, Real(above=1, high=100)] = 1.2,
         memory: Annotated[int, Integer(1)] = 10_000,
         features: Features = "raw",
         seed: Seed = None,
@@ -67,7 +68,7 @@ class EpochGreedy(Learner):
         self._explored: Ridge | _Explored = Ridge(n_blocks, n_features, self.regularisation)
         if self.oracle is not None:
             self._explored = _Explored(Followed(self.oracle, n_blocks, n_features), self.memory, self.growth)
-        return {"explored": self._explored, "clock": Field(self._clock, 0.0)}
+        return {"explored": self._explored, "clock": Field(self._clock, 0.0, COUNT)}
 
     def _law(self, one: Batch) -> Array:
         return laws.greedy(self._explored.predict(one), one) if self._clock[1] > 0 else laws.uniform(one)
@@ -126,7 +127,7 @@ class _Explored(Record):
         return {
             **kept,
             "blocks": Field(self.blocks, 0, self.followed.shape[0] - 1),
-            "weights": Field(self.weights, 0.0),
+            "weights": Field(self.weights, 0.0, HEAVIEST),
             "refit_at": Field(self.refit_at, 1, 2**62),
             **self.followed.fields(),
         }

@@ -26,7 +26,7 @@ from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
-from marginbandits.state import Field, zeros
+from marginbandits.state import SQUARES, Field, zeros
 from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
 
@@ -62,7 +62,7 @@ class LogisticTS(Learner):
         begun = np.full(n_features, self.regularisation)
         return {
             "mean": Field(self._mean),
-            "precision": Field(self._precision, self.regularisation, initial=begun),
+            "precision": Field(self._precision, self.regularisation, SQUARES, initial=begun),
             "directions": Field(self._directions, -100.0, 100.0),
         }
 

@@ -25,7 +25,7 @@ from marginbandits import laws
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
-from marginbandits.state import Field, zeros
+from marginbandits.state import SQUARES, Field, zeros
 from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Real, Seed, validated
 
@@ -57,7 +57,14 @@ class Newtron(Learner):
         self._linear, self._curvature = zeros((2, 1 if shape.shared else self.n_actions, n_features))
         self._curvature[...] = 1.0 / self.diameter
         begun = np.full(n_features, 1.0 / self.diameter)
-        return {"linear": Field(self._linear), "curvature": Field(self._curvature, 1e-300, initial=begun)}
+        return {
+            "linear": Field(self._linear),
+            "curvature": Field(self._curvature, 1.0 / self.diameter, SQUARES, initial=begun),
+        }
+
+    def _check(self) -> None:
+        if (np.abs(self._linear) > 1e80 * self._curvature).any():
+            raise ValueError("linear must be a sum of steps whose squares are in the curvature")
 
     def _softmax(self, one: Batch) -> Array:
         scores = self.alpha * (self._linear / self._curvature * dense(one.rows)).sum(1)

@@ -24,7 +24,7 @@ from marginbandits import laws
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
-from marginbandits.state import Field, zeros
+from marginbandits.state import SQUARES, Field, zeros
 from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Real, Seed, validated
 
@@ -53,8 +53,12 @@ class SOBA(Learner):
         self._diagonal[...] = self.regularisation
         self._balance = np.zeros(1)
         begun = np.full(n_features, self.regularisation)
-        diagonal = Field(self._diagonal, self.regularisation, initial=begun)
+        diagonal = Field(self._diagonal, self.regularisation, SQUARES, initial=begun)
         return {"theta": Field(self._theta), "diagonal": diagonal, "balance": Field(self._balance, 0.0)}
+
+    def _check(self) -> None:
+        if (np.abs(self._theta) > 1e20 * np.sqrt(self._diagonal)).any():
+            raise ValueError("theta must be a sum of steps whose squares are in the diagonal")
 
     def _law(self, one: Batch) -> Array:
         scores = (self._theta / self._diagonal * dense(one.rows)).sum(1)

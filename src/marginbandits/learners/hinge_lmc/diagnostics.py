@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits.state import Field, Journal, Record
+from marginbandits.state import COUNT, Field, Journal, Record
 from marginbandits.types import Array
 
 __all__ = ["Monitor", "RunDiagnostics"]
@@ -100,11 +100,20 @@ class Monitor(Record):
         """The live state."""
         return {
             "bins": Field(self.bins, 0.0),
-            "state": Field(self.state, 0, 2**62),
+            "state": Field(self.state, 0, COUNT),
             "weights": Field(self.weights, 0.0),
         }
 
     def check(self) -> None:
-        """The bin being filled is one of them, or the next."""
-        if self.state[0] > BINS or self.state[1] < 1:
+        """Bins before the one being filled are full, those after it empty; the weights count the same rounds."""
+        where, width = self.state.tolist()
+        counts, rounds = self.bins[:, 0], self.bins[:, 0].sum()
+        if (
+            where > BINS
+            or (counts[:where] != width).any()
+            or (counts[where:] >= width).any()
+            or counts[where + 1 :].any()
+        ):
             raise ValueError(f"state must be a bin and its width, got {self.state}")
+        if not 1.0 <= rounds == self.weights[0] <= COUNT or self.weights[1] < rounds or self.weights[2] < rounds:
+            raise ValueError("weights must be those of the rounds in the bins, each at least 1")

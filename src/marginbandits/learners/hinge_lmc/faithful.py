@@ -84,7 +84,7 @@ class FaithfulHingeLMC(HorizonLearner):
         self,
         n_actions: ActionCount,
         *,
-        horizon: Count = 1000,
+        horizon: Annotated[int, Integer(1, 2**53)] = 1000,
         margin: Margin = 0.1,
         radius: Radius = 1.0,
         n_particles: Count = 10,
@@ -123,7 +123,7 @@ class FaithfulHingeLMC(HorizonLearner):
         longest = self.radius * (1.0 + 1e-9)
         return {
             "costly": Field(self._costly, -2.0, 2.0),
-            "weights": Field(self._weights, 0.0),
+            "weights": Field(self._weights, 0.0, 1e30),
             "rounds": Field(self._rounds, 0, self.horizon),
             "particles": Field(self._particles, -longest, longest),
         }
@@ -153,6 +153,8 @@ class FaithfulHingeLMC(HorizonLearner):
     def _check(self) -> None:
         if self._rounds[0] > self._rounds[1]:
             raise ValueError(f"rounds must have no more that cost something than there were, got {self._rounds}")
+        if np.linalg.norm(self._particles, axis=1).max() > self.radius * (1.0 + 1e-9):
+            raise ValueError(f"particles must lie in the ball of radius {self.radius}")
 
     def _learnt(self) -> int:
         return int(self._rounds[1])

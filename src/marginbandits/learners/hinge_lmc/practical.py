@@ -77,7 +77,7 @@ class HingeLMC(Learner):
     TRUST: ClassVar[float] = 0.1
     """Learning rate of the exponential weights over margins, on losses in [0, 1]."""
 
-    constants = ("MARGINS", "TURNS", "STEP", "HOPE", "TRUST")
+    constants: ClassVar[Mapping[str, float]] = {"MARGINS": 1e6, "TURNS": 1000, "STEP": 1.0, "HOPE": 1e6, "TRUST": 1e6}
     journals = True
     from_theory = staticmethod(faithful.from_theory)
 
@@ -91,7 +91,7 @@ class HingeLMC(Learner):
         temperature: Annotated[float, Real(0)] = 0.1,
         regularisation: Annotated[float, Real(1e-9)] = 0.2,
         smoothing: Annotated[float, Real(0)] = 0.02,
-        minibatch: Annotated[int, Integer(1)] = 64,
+        minibatch: Annotated[int, Integer(1, 10**9)] = 64,
         memory: Annotated[int, Integer(1)] = 10_000,
         features: Features = "fourier",
         seed: Seed = None,
@@ -130,6 +130,10 @@ class HingeLMC(Learner):
     def _fields(self) -> Mapping[str, Field]:
         return without_young_blocks(super()._fields(), self._ridge, self._reservoir)
 
+    def _check(self) -> None:
+        if not self._reservoir.seen.any():
+            raise ValueError("reservoir.seen must count the rounds learnt")
+
     def _restore(self, archive: Archive) -> None:
         young = archive.take(REPLAYED, len(self._particles))
         super()._restore(archive)
@@ -149,7 +153,9 @@ class HingeLMC(Learner):
 
     def _law(self, one: Batch) -> Array:
         guesses = self._guesses(self._scores(one), one.mask)
-        law = guesses[0] if len(guesses) == 1 else np.exp(self._log_weights) @ guesses
+        law = guesses[0]
+        if len(guesses) > 1:
+            law = laws.proportional(np.exp(self._log_weights) @ guesses, one)
         return laws.floored(law, one, self.smoothing / (len(one.mask) * math.sqrt(self._reservoir.seen.sum())))
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:

@@ -76,7 +76,7 @@ class FaithfulLipschitzFTL(MetricContexts, EpochLearner):
         n_actions: ActionCount,
         *,
         space: Annotated[Space, Instance(Space)] = MetricSpace("chebyshev", dimension=2.0),  # noqa: B008  # a recipe
-        horizon: Annotated[int, Integer(1)] = 1000,
+        horizon: Annotated[int, Integer(1, 2**53)] = 1000,
         p: Annotated[float | None, OneOf(Real(above=0), Instance(type(None)))] = None,
         version: Annotated[str, Choice("proof", "printed")] = "proof",
         prediction: Annotated[str, Choice("nearest", "extension")] = "nearest",

@@ -30,6 +30,7 @@ LeaderInPlay(rounds=177, centres=7, searches=23, unsolved=0)
 
 import math
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -45,7 +46,7 @@ from marginbandits.learners.metric import MetricContexts, default_features
 from marginbandits.oracles.lipschitz_erm import LipschitzERM, UnsolvedError
 from marginbandits.scores.growing import GrowingNet
 from marginbandits.scores.lipschitz import MetricSpace, NotAMetricError, Space
-from marginbandits.state import Field, zeros
+from marginbandits.state import COUNT, Field, zeros
 from marginbandits.theory import epoch_end
 from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Instance, Integer, OneOf, Real, Seed, validated
@@ -80,7 +81,7 @@ class LipschitzFTL(MetricContexts):
     PRIOR: ClassVar[float] = 0.1
     """κ: rounds that an action's mean loss is worth."""
 
-    constants = ("NEIGHBOURS", "PRIOR")
+    constants: ClassVar[Mapping[str, float]] = {"NEIGHBOURS": 1000, "PRIOR": 1e6}
     journals = True
     from_theory = staticmethod(faithful.from_theory)
 
@@ -94,7 +95,7 @@ class LipschitzFTL(MetricContexts):
         width: Annotated[float, Real(above=0)] = 0.4,
         alpha: Annotated[float, Real(0)] = 0.15,
         smoothing: Annotated[float, Real(0)] = 0.02,
-        growth: Annotated[float, Real(above=1)] = 1.2,
+        growth: Annotated[float, Real(above=1, high=100)] = 1.2,
         most: Annotated[int, Integer(1)] = 200,
         oracle: Annotated[LipschitzERM, Instance(LipschitzERM)] = PATIENT,
         features: MaybeFeatures = None,
@@ -121,14 +122,16 @@ class LipschitzFTL(MetricContexts):
         begun = np.full(self.n_actions, 1.0 / self.n_actions)
         return {
             "net": self._net,
-            "counts": Field(self._counts, 0.0),
-            "losses": Field(self._losses, 0.0),
+            "counts": Field(self._counts, 0.0, COUNT),
+            "losses": Field(self._losses, 0.0, COUNT),
             "policy": Field(self._policy, -1e-6, 1.0 + 1e-6, initial=begun),
             "typical": Field(self._typical, 0.0),
             "clock": Field(self._clock, 0, 2**62),
         }
 
     def _check(self) -> None:
+        if self._clock[[0, 2, 4, 5]].max() > COUNT:
+            raise ValueError(f"clock must count no further than {COUNT}")
         if self._clock[3] > len(self._net.held()):
             raise ValueError(f"clock must name a leader of at most {len(self._net.held())} centres")
 
@@ -143,7 +146,7 @@ class LipschitzFTL(MetricContexts):
         self._journal.keep(self._counts, at)
         self._journal.keep(self._losses, at)
         self._journal.keep(self._clock)
-        self._clock[0] = t
+        self._clock[0] = min(t, COUNT)
         self._counts[at, action] += 1.0
         self._losses[at, action] += loss
         if t >= self._clock[1]:

@@ -61,7 +61,7 @@ class FaithfulSmoothFTL(EpochLearner):
         self,
         n_actions: ActionCount,
         *,
-        horizon: Annotated[int, Integer(1)] = 1000,
+        horizon: Annotated[int, Integer(1, 2**53)] = 1000,
         margin: Annotated[float, Real(above=0)] = 0.1,
         p: Annotated[float, Real(0)] = 2.0,
         radius: Annotated[float, Real(above=0)] = 1.0,

@@ -66,7 +66,7 @@ class SmoothFTL(Learner):
         n_draws: Annotated[int, Integer(1)] = 16,
         regularisation: Annotated[float, Real(1e-9)] = 0.1,
         smoothing: Annotated[float, Real(0)] = 0.02,
-        growth: Annotated[float, Real(above=1)] = 1.1,
+        growth: Annotated[float, Real(above=1, high=100)] = 1.1,
         memory: Annotated[int, Integer(1)] = 10_000,
         features: Features = "fourier",
         seed: Seed = None,
@@ -91,6 +91,10 @@ class SmoothFTL(Learner):
             "fits": Field(self._fits),
             "refit_at": Field(self._refit_at, 1, 2**62),
         }
+
+    def _check(self) -> None:
+        if not self._reservoir.seen.any():
+            raise ValueError("reservoir.seen must count the rounds learnt")
 
     def _law(self, one: Batch) -> Array:
         rows = dense(one.rows)

@@ -48,9 +48,9 @@ _left: ContextVar[int | None] = ContextVar("left", default=None)
 
 
 @contextmanager
-def room(size: int) -> Iterator[None]:
-    """Let `zeros` hand out so many bytes, and no more."""
-    token = _left.set(size)
+def room(size: int | None = None) -> Iterator[None]:
+    """Let `zeros` hand out so many bytes in all, and no more; `LIMIT` if none are said."""
+    token = _left.set(LIMIT if size is None else size)
     try:
         yield
     finally:

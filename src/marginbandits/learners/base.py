@@ -29,7 +29,7 @@ from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Rows, Shape, Sparse, dense, per_action, read_many, read_one, shared
 from marginbandits.features import FeatureMap, feature_map
 from marginbandits.learners.inputs import is_one_mask, read_decision, read_loss, read_mask, read_masks, several
-from marginbandits.state import LIMIT, Field, Journal, Record, State, TooLargeError, room, zeros
+from marginbandits.state import Field, Journal, Record, State, TooLargeError, room, zeros
 from marginbandits.types import Array, Decision, Mask
 from marginbandits.validation import Parametrised, quoted, remembered
 
@@ -343,7 +343,7 @@ class Learner(Parametrised, ABC):
             self._journal.keep_attribute(self, name)
         self._chance()
         try:
-            with room(LIMIT if size is None else size):
+            with room(size):
                 started = feature_map(self.features).start(shape.width, self._rng, sparse=shape.sparse)
                 parts = self._begin(shape, started.n_outputs)
         except TooLargeError as error:

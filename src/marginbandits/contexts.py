@@ -29,6 +29,7 @@ from marginbandits.types import Array, Mask
 from marginbandits.validation import quoted
 
 __all__ = [
+    "FLOAT64",
     "LARGEST",
     "Batch",
     "Rows",
@@ -37,6 +38,7 @@ __all__ = [
     "dense",
     "per_action",
     "read_many",
+    "read_numbers",
     "read_one",
     "refuse_bad",
     "shared",
@@ -46,7 +48,7 @@ LARGEST = 1e100
 """Context values beyond this are refused: their squares would overflow in every method's arithmetic."""
 
 Places: TypeAlias = npt.NDArray[np.int64]
-_FLOAT64 = np.dtype(np.float64)
+FLOAT64 = np.dtype(np.float64)
 
 
 @dataclass(slots=True, eq=False)
@@ -168,13 +170,13 @@ def read_one(context: Any, shape: Shape | None) -> tuple[Rows, bool]:
 
     One row of a SciPy matrix is a vector, unless the contexts before it (`shape`) had a row for each action.
     """
-    if type(context) is np.ndarray and context.dtype is _FLOAT64:
+    if type(context) is np.ndarray and context.dtype is FLOAT64:
         x: Array = context
     elif scipy.sparse.issparse(context):
         together = context.ndim == 2 and (context.shape[0] > 1 if shape is None else shape.shared)
         return _refuse_width(_from_scipy(context), together, shape), together
     else:
-        x = _numbers("context", context)
+        x = read_numbers("context", context)
     if x.ndim not in (1, 2) or x.size == 0:
         raise ValueError(f"context must be a vector or a matrix of one row per action, got shape {x.shape}")
     together = x.ndim == 2
@@ -198,7 +200,7 @@ def read_many(contexts: Any, shape: Shape | None) -> tuple[list[Rows], Rows | No
         contexts = _sequence("contexts", contexts)
     uniform = isinstance(contexts, np.ndarray) or len({_outline(one) for one in contexts}) == 1
     if uniform and not (isinstance(contexts, list) and scipy.sparse.issparse(contexts[0])):
-        batch = np.ascontiguousarray(_numbers("contexts", contexts))
+        batch = np.ascontiguousarray(read_numbers("contexts", contexts))
         if batch.ndim not in (2, 3) or (batch.size == 0 and len(batch) > 0):
             raise ValueError(f"contexts must be n x d, or n x K x d, got shape {batch.shape}")
         refuse_bad("contexts", batch.reshape(-1, max(batch.shape[-1], 1)))
@@ -245,7 +247,7 @@ def _sequence(name: str, values: Any) -> list[Any]:
         raise ValueError(f"{name} must be a sequence, got {quoted(values)}") from None
 
 
-def _numbers(name: str, values: Any) -> Array:
+def read_numbers(name: str, values: Any) -> Array:
     """Anything array-like as float64; what only looks like numbers (dates, text, objects, gaps) is refused."""
     try:
         raw = np.asarray(values)
@@ -257,7 +259,7 @@ def _numbers(name: str, values: Any) -> Array:
         elif raw.dtype.kind not in "biuf":
             raise ValueError
         return raw.astype(float)
-    except (TypeError, ValueError, OverflowError, RecursionError):
+    except Exception:  # whatever a stranger's object raises when it is asked for its numbers
         raise ValueError(f"{name} must be numbers, got {quoted(values)}") from None
 
 

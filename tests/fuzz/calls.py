@@ -60,8 +60,11 @@ RECORDS = {
 }
 """What takes no arguments from a user, with the reason."""
 
-ELSEWHERE = ("Bias", "Chain", "Concatenate", "Fourier", "Identity", "Standardise", "simulate", "load")
-"""Not learners, and not yet declared."""
+ELSEWHERE = ("simulate",)
+"""Not yet declared."""
+
+INNER = ("attach", "undo")
+"""What a record's owner calls, with its own journal: nothing for users."""
 
 
 @dataclass
@@ -98,7 +101,7 @@ def _methods(title: str, cls: type) -> Iterator[Target]:
         raw = inspect.getattr_static(cls, name)
         if (name.startswith("_") and name != "__call__") or not callable(getattr(cls, name)):
             continue
-        if name == "__call__" or not name.startswith("__"):
+        if (name == "__call__" or not name.startswith("__")) and name not in INNER:
             if isinstance(raw, classmethod | staticmethod):
                 function = raw.__func__
                 yield _target(f"{title}.{name}", getattr(cls, name), function)
@@ -162,7 +165,7 @@ def _spoilt(target: Target, rng: np.random.Generator) -> tuple[dict[str, Any], s
     if not names or rng.random() < 0.02:
         if target.required and rng.random() < 0.5:
             gone = sorted(target.required)[rng.integers(len(target.required))]
-            del arguments[gone]
+            arguments.pop(gone, None)
             return arguments, f"{target.name} without {gone}", True, True
         return {**arguments, "no_such_argument": 1}, f"{target.name} with no_such_argument", True, True
     must, words = False, []
@@ -208,7 +211,7 @@ def _outcome(target: Target, arguments: dict[str, Any], must: bool, misfit: bool
     except _TooLong:
         return "hang", ""
     except OSError as error:
-        fine = bool(arguments.keys() & {"path", "data_id"}) and (misfit or not must)
+        fine = bool(arguments.keys() & {"path", "data_id", "source", "target"}) and (misfit or not must)
         return ("refused", "") if fine else ("wrong type", f"{type(error).__name__}: {str(error)[:100]}")
     except Exception as error:
         return ("refused", "") if own and not must else ("wrong type", f"{type(error).__name__}: {str(error)[:100]}")

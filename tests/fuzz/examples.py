@@ -171,16 +171,19 @@ SMALL: dict[str, dict[str, Any]] = {
 """Learners are spoilt in a small form, because their whole state is compared after every refusal."""
 
 CONTEXT = Numbers(1, 2, low=-1e100, high=1e100, booleans=True)
+LOSS = OneOf(Real(0, 1), Instance(bool, np.bool_))
+"""`loss=action != label` is what people write."""
+
 BY_HAND: dict[str, Constraint] = {
     "context": CONTEXT,
     "contexts": Numbers(2, 3, low=-1e100, high=1e100, booleans=True),
     "available": OneOf(Booleans(1, 2), Instance(type(None))),
     "decision": Instance(mb.Decision),
     "decisions": ListOf(Instance(mb.Decision)),
-    "loss": Real(0, 1),
-    "reward": OneOf(Real(0, 1), Instance(type(None))),
-    "losses": OneOf(ListOf(Real(0, 1)), Numbers(1, low=0, high=1), Instance(type(None))),
-    "rewards": OneOf(ListOf(Real(0, 1)), Numbers(1, low=0, high=1), Instance(type(None))),
+    "loss": LOSS,
+    "reward": OneOf(LOSS, Instance(type(None))),
+    "losses": OneOf(ListOf(LOSS), Numbers(1, low=0, high=1, booleans=True), Instance(type(None))),
+    "rewards": OneOf(ListOf(LOSS), Numbers(1, low=0, high=1, booleans=True), Instance(type(None))),
     "action": Integer(0),
 }
 """What learners check by hand, for speed, and so do not declare."""

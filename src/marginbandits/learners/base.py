@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from marginbandits import laws, saving
 from marginbandits.compiled import kernel
-from marginbandits.contexts import Batch, Rows, Shape, Sparse, dense, per_action, read_many, read_one, shared
+from marginbandits.contexts import FLOAT64, Batch, Rows, Shape, Sparse, dense, per_action, read_many, read_one, shared
 from marginbandits.features import FeatureMap, feature_map
 from marginbandits.learners.inputs import is_one_mask, read_decision, read_loss, read_mask, read_masks, several
 from marginbandits.state import Field, Journal, Record, State, TooLargeError, room, zeros
@@ -36,8 +36,6 @@ from marginbandits.validation import Parametrised, quoted, remembered
 __all__ = ["Learner", "load", "loads"]
 
 Parts = Mapping[str, Record | Field]
-
-_FLOAT64 = np.dtype(np.float64)
 
 
 class Learner(Parametrised, ABC):
@@ -226,7 +224,7 @@ class Learner(Parametrised, ABC):
             available is None
             and type(context) is np.ndarray
             and context.shape == self._vector
-            and context.dtype is _FLOAT64
+            and context.dtype is FLOAT64
             and context.flags.c_contiguous
         ):
             self._usual.rows = context[None]

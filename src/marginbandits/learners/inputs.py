@@ -63,7 +63,7 @@ def read_mask(available: Any, n_actions: int) -> Mask:
         mask = np.ascontiguousarray(available)
         if np.ma.isMaskedArray(available) and np.ma.is_masked(available):
             raise ValueError
-    except (ValueError, TypeError, RecursionError):
+    except Exception:  # whatever a stranger's object raises when it is asked for its booleans
         raise ValueError(f"available must be a mask of {n_actions} booleans, got {quoted(available)}") from None
     if mask.dtype != bool or mask.shape != (n_actions,):
         raise ValueError(f"available must be a mask of {n_actions} booleans, got {quoted(available)}")

@@ -26,7 +26,7 @@ from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.oracles.leader import Followed
 from marginbandits.oracles.ridge import Ridge
-from marginbandits.samplers.reservoir import Reservoir
+from marginbandits.reservoir import Reservoir
 from marginbandits.state import Field, Journal, Record, zeros
 from marginbandits.theory import epoch_end
 from marginbandits.types import Array, Oracle

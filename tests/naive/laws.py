@@ -72,7 +72,7 @@ def _row_masks(rng: np.random.Generator, n: int, k: int) -> Mask:
 
 
 def _maybe_laws(rng: np.random.Generator) -> tuple[Array, Mask]:
-    n, k = pick(rng, 1, 3), pick(rng, 1, 2, 4)
+    n, k = pick(rng, 1, 2, 3), pick(rng, 1, 2, 4)
     mask = _row_masks(rng, n, k)
     law = np.stack([law_of(rng, one) for one in np.broadcast_to(mask, (n, k))])
     if rng.random() < 0.5:
@@ -90,7 +90,7 @@ def is_law(distribution: Array, mask: Mask) -> bool:
 
 
 def _rows(rng: np.random.Generator) -> tuple[Array, Mask, Array]:
-    n, k = pick(rng, 0, 1, 3), pick(rng, 1, 2, 4)
+    n, k = pick(rng, 0, 1, 2, 3), pick(rng, 1, 2, 4)
     return some(rng, n, k), _row_masks(rng, n, k), np.empty((n, k))
 
 

@@ -13,7 +13,7 @@ from tests.naive.twin import Places, pick, some, twin
 def _potential(rng: np.random.Generator) -> tuple[Array, Array]:
     """Slopes of n hinges, some of them flat, and their weights."""
     n = pick(rng, 0, 1, 2, 30)
-    return some(rng, n), pick(rng, 1e-3, 1.0, 30.0) * rng.exponential(size=n)
+    return some(rng, n), pick(rng, 1e-3, 1e-2, 1.0, 30.0) * rng.exponential(size=n)
 
 
 def _line(rng: np.random.Generator) -> tuple[Array, Array, Array, float, float, Array, Array, Places]:
@@ -23,7 +23,12 @@ def _line(rng: np.random.Generator) -> tuple[Array, Array, Array, float, float, 
     if rng.random() < 0.3:
         a[n // 2 :], k[n // 2 :] = a[:1], k[:1]  # the same context again and again
     low, high = -float(rng.random()) - 0.01, pick(rng, float(rng.random()) + 0.01, -5.0)
-    return a, k, weights, low, high, rng.random(2), np.empty((6, n + 2)), np.empty(n + 2, np.int64)
+    draw = rng.random(2)
+    if high > low and rng.random() < 0.5:  # just beside the border of two pieces, where their masses show
+        mass = references.pieces(a, k, weights, low, high)[2]
+        share = mass[: int(rng.integers(len(mass))) + 1].sum() / mass.sum()
+        draw[0] = np.clip(share + pick(rng, 1e-7, -1e-7), 0.0, 1.0 - 1e-9)
+    return a, k, weights, low, high, draw, np.empty((6, n + 2)), np.empty(n + 2, np.int64)
 
 
 @twin(_place, _line, tolerance=1e-6, scratch=["room", "ends"])

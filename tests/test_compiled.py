@@ -28,7 +28,7 @@ def test_machine_code_of_changed_sources_is_never_used_again(tmp_path: Path) -> 
 
 def test_kernels_are_kept_in_that_folder_and_nobody_else_s_are() -> None:
     ridge = Ridge(1, 2, 1.0)
-    ridge.learn(np.ones((1, 2)), 0, 1.0)
+    ridge.learn(np.ones(2), 0, 1.0)
     assert any("ridge" in one.name for one in compiled._FOLDER.rglob("*.nbi"))
     config: Any = numba.config
     assert str(compiled._FOLDER) != config.CACHE_DIR

@@ -3,6 +3,7 @@
 >>> from marginbandits import LinUCB
 >>> from marginbandits.checks import check_learner
 >>> check_learner(LinUCB)
+{}
 """
 
 from marginbandits.checks.environment import check_environment

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import marginbandits as mb
-from tests.fuzz.subjects import K, LEARNERS, context
+from tests.fuzz.subjects import LEARNERS, K, context
 
 __all__ = ["counted", "saved_and_read", "started"]
 

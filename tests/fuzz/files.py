@@ -17,7 +17,7 @@ import sys
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -34,16 +34,16 @@ PATIENCE = 120
 """Seconds after which a mutant counts as hanging."""
 
 
-def bases(few: bool = False) -> Files:
-    """Files of every subject: fresh, after one round and after 60."""
+def bases(rounds: Sequence[int] = (0, 1, 60), every: int = 1) -> Files:
+    """Files of every subject, or every so many: fresh, after one round and after 60."""
     found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for subject in SUBJECTS:
-            for rounds in (60,) if few else (0, 1, 60):
+        for subject in SUBJECTS[::every]:
+            for n in rounds:
                 agent = subject.build()
-                play(agent, subject.layout, rounds)
-                found.append((subject.name, rounds, subject.layout, agent.dumps()))
+                play(agent, subject.layout, n)
+                found.append((subject.name, n, subject.layout, agent.dumps()))
     return found
 
 

@@ -1,18 +1,23 @@
-# Everything sets itself up: a machine with git, make and python3 (3.11 or newer, with venv and pip) is enough.
+# Everything sets itself up: a machine with git, make and python3 (3.11 or newer, with venv and pip) is enough. Tests
+# look at reports in Chromium or Chrome, which is installed only by root and apt-get; elsewhere, bring one.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test check setup clean
+.PHONY: demo test soak check browser setup clean
 
 demo: $(READY)          ## play the learners on five real data sets: a leaderboard and a report, in about a minute
 	$(BIN)/marginbandits bakeoff --out demo \
 	  --learners "HingeLMC,SmoothFTL,LipschitzFTL,LinUCB(features=fourier),LinUCB,LinTS,EpsilonGreedy,RegCB,SquareCB,Banditron,Uniform"
 
-test: $(READY)          ## run every test, doctest and code block of the documentation
+test: $(READY)          ## run the tests, doctests and code blocks of the documentation, in minutes
+	@.ci/browser || true
 	$(BIN)/python -m pytest -q -n 2
+
+soak: $(READY)          ## run the tests that take long: many seeds, many kills, whole sweeps
+	$(BIN)/python -m pytest -q -n 2 -m soak
 
 check: $(READY)         ## style, types, import layers, exported names = documented names
 	$(BIN)/ruff check .
@@ -20,6 +25,9 @@ check: $(READY)         ## style, types, import layers, exported names = documen
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest -q tests/test_exports.py
+
+browser:                ## Chromium, which the tests look at reports with: installed, where it is missing and may be
+	@.ci/browser
 
 setup: $(READY)         ## only make the environment
 

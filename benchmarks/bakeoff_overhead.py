@@ -1,11 +1,12 @@
 """What the bake-off costs beside the learners themselves.
 
-    python benchmarks/bakeoff_overhead.py
+    python benchmarks/bakeoff_overhead.py [--seeds 200] [--stored 10000]
 
-First the runner: milliseconds a task beyond the learner's own time, over 400 short tasks, in this process and in two
-(their start included). Then the store: seconds to list and to report 10,000 finished tasks of 3,000 rounds.
+First the runner: milliseconds a task beyond the learner's own time, over two short tasks a seed, in this process and in
+two (their start included). Then the store: seconds to list and to report finished tasks of 3,000 rounds.
 """
 
+import argparse
 import itertools
 import tempfile
 import time
@@ -20,9 +21,9 @@ from marginbandits.experiments.runner import locally, run_plan, run_task
 from marginbandits.experiments.store import Outcome, Store
 
 
-def runner(folder: Path) -> None:
-    plan = Plan.of(data=["iris"], learners=["Uniform", "LinUCB"], rounds=100, seeds=200)
-    environment = plan.data[0].environment(100, 0, True)
+def runner(folder: Path, seeds: int) -> None:
+    plan = Plan.of(data=["iris"], learners=["Uniform", "LinUCB"], rounds=100, seeds=seeds)
+    environment = plan.data[0].environment(0, True)
     for spec in plan.learners:
         mb.simulate(spec.build(3, 0), environment)  # compile
     start = time.perf_counter()
@@ -41,16 +42,29 @@ def runner(folder: Path) -> None:
         )
 
 
-def store(folder: Path) -> None:
+def store(folder: Path, stored: int) -> None:
     outcome = run_task(next(iter(Plan.of(data=["iris"], learners=["Uniform"], rounds=100, seeds=1).tasks())))
     assert isinstance(outcome, Outcome)
     rng = np.random.default_rng(0)
     with Store(folder / "many.sqlite") as many:
         many._db.execute("PRAGMA synchronous = OFF")  # writing is not what is measured
-        for data, learner, seed in itertools.product(range(50), range(20), range(10)):
+        every = itertools.product(range(50), range(20), range(10))  # data, learner, seed
+        for data, learner, seed in itertools.islice(every, stored):
             losses = (rng.random(3000) < 0.3 + 0.01 * learner).astype(float)
-            key = f"{data} {learner} {seed}"
-            many.put(Outcome(key, f"learner {learner}", f"data {data}", 2, seed, losses, outcome.metrics))
+            many.put(Outcome(f"{data} {learner} {seed}", 2, losses, outcome.metrics))
+        learners = [{"name": f"learner {i}", "class": f"learner {i}", "role": "rival"} for i in range(20)]
+        many.set_facts(
+            {
+                "run": "bakeoff",
+                "plan": {"rounds": 3000, "seeds": 10, "shuffle": True, "learners": learners},
+                "tasks": [
+                    [f"learner {learner}", f"data {data}", seed, f"{data} {learner} {seed}"]
+                    for data, learner, seed in itertools.islice(
+                        itertools.product(range(50), range(20), range(10)), stored
+                    )
+                ],
+            }
+        )
     with Store(folder / "many.sqlite") as many:
         start = time.perf_counter()
         found = len(many.finished())
@@ -61,7 +75,15 @@ def store(folder: Path) -> None:
         )
 
 
-if __name__ == "__main__":
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=200, help="of the runner's tasks, two each")
+    parser.add_argument("--stored", type=int, default=10_000, help="tasks in the store, at most 10,000")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        runner(Path(name))
-        store(Path(name))
+        runner(Path(name), options.seeds)
+        store(Path(name), options.stored)
+
+
+if __name__ == "__main__":
+    main()

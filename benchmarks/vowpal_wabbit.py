@@ -23,7 +23,7 @@ import numpy as np
 
 import marginbandits as mb
 from marginbandits.environments import Classification
-from marginbandits.experiments.plan import find_data
+from marginbandits.experiments.sources import find_data
 from marginbandits.learners.vowpal_wabbit import VowpalWabbit
 from marginbandits.oracles.online_regression import OnlineRegression
 from marginbandits.types import Array
@@ -87,12 +87,12 @@ def main() -> None:
         f"{'difference':>17}{'':>9}{'loss':>9}{'speed':>7}"
     )
     verdicts = []
-    for data in (one for source in options.data.split(",") for one in find_data(source, None)):
+    for data in (one for source in options.data.split(",") for one in find_data(source, rounds=options.rounds)):
         for explorer, learner in PAIRS.items():
             for rate in (0.5, 3.0):
                 runs = []
                 for seed in range(options.seeds):
-                    env = data.environment(options.rounds, seed, True)
+                    env = data.environment(seed, True)
                     build: dict[str, Any] = {"n_actions": env.n_actions, "learning_rate": rate, "seed": seed}
                     learners = (
                         VowpalWabbit(explore=explorer, **build),
@@ -100,7 +100,7 @@ def main() -> None:
                         learner(**build),
                     )
                     runs.append([timed_loss(one, env) for one in learners])
-                env = data.environment(options.rounds, 0, True)
+                env = data.environment(0, True)
                 build["seed"] = 0
                 apart = same_log(VowpalWabbit(explore=explorer, **build), learner(weighted=True, **build), env)
                 (theirs, ours, shipped), (slow, _, fast) = np.mean(runs, 0).T

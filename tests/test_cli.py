@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from marginbandits.cli import main
+from marginbandits.experiments.arguments import learner_spec, words
 
 
 def run(*arguments: str) -> Result:
@@ -21,8 +23,8 @@ def bakeoff(out: Path, *more: str) -> Result:
 def test_bakeoff_prints_a_leaderboard_writes_a_report_and_resumes(tmp_path: Path) -> None:
     first = bakeoff(tmp_path / "new" / "folder")
     assert first.exit_code == 0, first.output
-    for words in ("8 tasks: 2 learners x 2 data sets x 2 seeds; 0 done", "LinUCB lost least", "report.html"):
-        assert words in first.output
+    for part in ("8 tasks: 2 learners x 2 data sets x 2 seeds; 0 done", "LinUCB lost least", "report.html"):
+        assert part in first.output
     assert (tmp_path / "new" / "folder" / "report.html").exists()
     again = bakeoff(tmp_path / "new" / "folder")
     assert "8 done, 0 to go" in again.output
@@ -60,6 +62,29 @@ def test_options_beside_a_plan_are_refused_not_ignored(tmp_path: Path) -> None:
         result = run("bakeoff", "--plan", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "out"), *option)
         assert result.exit_code == 2
         assert f"{option[0]} has no effect beside --plan" in result.output
+
+
+def test_lists_are_values_on_the_command_line_and_in_a_plan() -> None:
+    assert learner_spec("Cover(features=[1, two], weighted=True)").parameters == {
+        "features": [1, "two"],
+        "weighted": True,
+    }
+    assert words("A(x=[1, 2], y='a,b'), B") == ["A(x=[1, 2], y='a,b')", "B"]
+
+
+def test_failures_are_counted_and_the_table_still_comes(tmp_path: Path) -> None:
+    result = bakeoff(tmp_path, "--learners", "LinUCB,FaithfulHingeLMC(horizon=5)")
+    assert result.exit_code == 1
+    assert "Error: 4 tasks failed; the report says why" in result.output
+    assert "failed, 4 of 4 tasks" in result.output
+    assert "LinUCB lost least" in result.output
+
+
+def test_progress_is_told_where_there_is_no_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("marginbandits.cli.EVERY", 0.0)
+    lines = [line for line in bakeoff(tmp_path).output.splitlines() if re.match(r"\d of 8 done", line)]
+    assert len(lines) == 8
+    assert re.fullmatch(r"8 of 8 done, about 0 seconds left", lines[-1])
 
 
 def test_list_shows_parameters_and_their_ranges() -> None:
@@ -142,6 +167,7 @@ def test_typos_are_answered(
 
 def test_folders_without_results_are_named(tmp_path: Path) -> None:
     assert "holds no results.sqlite" in run("report", str(tmp_path)).output
+    assert "holds no results.sqlite" in run("export", str(tmp_path)).output
 
 
 def test_help_teaches() -> None:

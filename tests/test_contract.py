@@ -71,6 +71,7 @@ def test_learners_keep_the_contract(learner: type[mb.Learner], check: str) -> No
     LEARNER_CHECKS[check](lambda **more: learner(**{"n_actions": 3, "seed": 0, **more}))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("features", ["fourier", mb.Identity(), mb.Bias(), mb.Fourier(20)], ids=repr)
 @pytest.mark.parametrize("learner", [c for c in LEARNERS if c is not mb.Uniform])
 def test_learners_keep_the_contract_on_other_features(learner: type[mb.Learner], features: Any) -> None:

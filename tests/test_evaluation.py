@@ -44,9 +44,22 @@ def test_interval_is_students() -> None:
     assert mb.interval(values, level=0.9)[1:] == pytest.approx(expected)
 
 
+def test_an_interval_ends_where_its_values_must_and_covers_as_often() -> None:
+    """2,000 intervals of the mean of 3 values in [0, 1]: cut or not, they cover the same times."""
+    rng = np.random.default_rng(0)
+    samples = rng.beta(0.5, 2.0, (2000, 3))
+    whole, cut = [mb.interval(x) for x in samples], [mb.interval(x, within=(0.0, 1.0)) for x in samples]
+    assert min(one.low for one in whole) < 0.0
+    assert all(0.0 <= one.low <= one.mean <= one.high <= 1.0 for one in cut)
+    assert [one.low <= 0.2 <= one.high for one in cut] == [one.low <= 0.2 <= one.high for one in whole]
+    assert mb.interval([0.3], within=(0.0, 1.0)) == (0.3, 0.0, 1.0)
+    with pytest.raises(ValueError, match=r"values must lie within \(0.0, 1.0\), got 0.1 to 1.2"):
+        mb.interval([0.1, 1.2], within=(0.0, 1.0))
+
+
 def test_shapes_that_make_no_sense_are_refused() -> None:
-    for values, level in (([[0.1, 0.2]], 0.95), ([], 0.95), ([0.1, 0.2], 3.0)):
-        with pytest.raises(ValueError, match="values"):
+    for values, level, named in (([[0.1, 0.2]], 0.95, "values"), ([], 0.95, "values"), ([0.1, 0.2], 3.0, "level")):
+        with pytest.raises(ValueError, match=named):
             mb.interval(values, level)
     with pytest.raises(ValueError, match="all_losses"):
         best_action_regret([0.1, 0.2], np.zeros((3, 2)))

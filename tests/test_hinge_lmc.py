@@ -88,6 +88,7 @@ def test_the_margin_that_plays_badly_loses_its_weight() -> None:
     assert sum(weights.values()) == pytest.approx(1.0)
 
 
+@pytest.mark.soak
 def test_adaptive_margins_keep_the_contract() -> None:
     check_learner(mb.HingeLMC, margin="adapt", n_particles=2)
 

@@ -279,3 +279,10 @@ def test_repr_shows_the_parameters() -> None:
     assert repr(mb.EpsilonGreedy(2, epsilon=0.5, seed=3)) == (
         "EpsilonGreedy(n_actions=2, epsilon=0.5, regularisation=0.1, features='raw', seed=3)"
     )
+
+
+def test_the_limit_of_memory_is_the_users_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("marginbandits.state.LIMIT", 10_000)
+    with pytest.raises(ValueError, match="LinUCB cannot be built"):
+        mb.LinUCB(3, seed=0).learn(np.ones(40), mb.Decision(0, 0.5), 0.5)
+    mb.SquareCB(3, seed=0).learn(np.ones(40), mb.Decision(0, 0.5), 0.5)

@@ -124,7 +124,7 @@ def test_points_outside_are_refused_and_nothing_changes() -> None:
         for call in (agent.act, lambda x: agent.learn(x, mb.Decision(0, 0.5), 1.0)):
             with pytest.raises(ValueError, match=words):
                 call(bad)
-    with pytest.raises(ValueError, match="the cube's 2 coordinates, got 3"):
+    with pytest.raises(ValueError, match="the space's 2 coordinates, got 3"):
         theory().act([0.1, 0.2, 0.3])
     assert all(np.array_equal(array, before[name]) for name, array in agent.state().items())
 

@@ -29,6 +29,7 @@ def is_less(losses: Array, other: Array) -> bool:
     return bool(difference.mean() < -2 * difference.std(ddof=1) / len(difference) ** 0.5)
 
 
+@pytest.mark.soak
 def test_separable_data_come_to_cost_exploration_alone_and_newtron_is_there_before_banditron() -> None:
     banditron, newtron, soba = (expected_losses(cls, 0.0) for cls in (mb.Banditron, mb.Newtron, mb.SOBA))
     assert is_less(newtron, banditron)
@@ -36,6 +37,7 @@ def test_separable_data_come_to_cost_exploration_alone_and_newtron_is_there_befo
         assert losses[:, -1000:].mean() == pytest.approx(GAMMA * 8 / 9, abs=0.03)
 
 
+@pytest.mark.soak
 def test_under_label_noise_soba_ends_before_newtron_before_banditron() -> None:
     banditron, newtron, soba = (expected_losses(cls, 0.05)[:, LATE] for cls in (mb.Banditron, mb.Newtron, mb.SOBA))
     assert is_less(soba, newtron)

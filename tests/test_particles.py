@@ -82,7 +82,7 @@ def test_a_new_round_is_absorbed_exactly(loss: float, start: float, nudge: float
     factor, row = np.linalg.inv(np.linalg.cholesky(A)), rng.standard_normal(d)
     before = np.linalg.solve(A, row) * start / (row @ np.linalg.solve(A, row))
     gain, particles = np.zeros(d), before[None].copy()
-    variance = carlson(factor, row, gain)
+    variance = carlson(factor, row, gain, np.empty(3 * d))
     assert variance == pytest.approx(row @ np.linalg.solve(A, row))
     assert np.allclose(gain, np.linalg.solve(A + np.outer(row, row), row))
     absorb(particles, np.array([margin]), row, loss, np.array([nudge]), gain, variance)
@@ -117,7 +117,7 @@ def test_nudges_turn_draws_of_the_old_gaussian_part_into_draws_of_the_new(nudged
     factor, particles = np.eye(d), temperature * rng.standard_normal((n, d))
     for row, loss in zip(rows, losses, strict=True):
         gain = np.zeros(d)
-        variance = carlson(factor, row, gain)
+        variance = carlson(factor, row, gain, np.empty(3 * d))
         nudges = temperature * rng.standard_normal(n) if nudged else np.zeros(n)
         absorb(particles, np.full(n, 100.0), row, loss, nudges, gain, variance)
     theta, inverse = naive.ridge(rows, 1 - 2 * losses, 1.0)

@@ -70,6 +70,7 @@ def test_the_end_is_a_local_minimum(seed: int) -> None:
         assert cost(basis @ near, rows, costs) >= found.value - 1e-5 * costs.sum()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("noise", "least"), [(0.0, 24), (0.2, 21), (0.5, 20)])
 def test_how_often_the_least_is_found(noise: float, least: int) -> None:
     """Two parameters (K = 2, d = 2, or K = 3, d = 1), 30 problems; within 1% of all costs of the grid's least.

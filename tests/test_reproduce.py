@@ -1,6 +1,8 @@
 """The paper's claims as experiments: every claim runs, verdicts follow the numbers, killed runs go on."""
 
+import ast
 import dataclasses
+import inspect
 import os
 import re
 import signal
@@ -38,7 +40,7 @@ from marginbandits.experiments.claims.claim import (
     verdict,
 )
 from marginbandits.experiments.claims.errata import ERRATA
-from marginbandits.experiments.reproduce import Programme, judged, text_lines, write_page
+from marginbandits.experiments.reproduce import Programme, _drawn, judged, text_lines, write_page
 from marginbandits.experiments.runner import locally, run_plan
 from marginbandits.experiments.store import Store
 from marginbandits.theory import Power, margin_ramp
@@ -63,21 +65,22 @@ def tiny(claim: Claim) -> Claim:
 def found(claim: Claim) -> Finding:
     """Run in this process and judge."""
     units = claim.tasks(True)
-    return claim.judge(Results(Measured(unit.parameters, unit.outcome().metrics) for unit in units))
+    return claim.judge(Results(Measured(unit.parameters, unit.run().values) for unit in units))
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda one: one.name)
 def test_every_claim_runs_and_is_judged(claim: Claim) -> None:
     finding = found(tiny(claim))
     assert finding.lines
-    assert finding.figures
+    assert finding.charts
     for line in finding.lines:
         assert line.claim
         assert line.stated
         assert not re.search(r"\bnan\b|\binf\b", line.measured), line.measured
-    for figure in finding.figures:
-        assert "<svg" in figure
-        assert "nan" not in figure
+    for chart in finding.charts:
+        drawn = _drawn(chart)
+        assert "<svg" in drawn
+        assert "nan" not in drawn
 
 
 def test_claims_differ_by_name_and_say_where_they_stand() -> None:
@@ -92,10 +95,35 @@ def test_claims_differ_by_name_and_say_where_they_stand() -> None:
 
 
 def test_a_changed_module_or_parameter_is_another_experiment() -> None:
-    unit = programme().claims[0].tasks(True)[0]
-    assert dataclasses.replace(unit, code="other").key != unit.key
-    assert dataclasses.replace(unit, parameters={"seed": 99}).key != unit.key
-    assert programme().claims[0].tasks(True)[0].key == unit.key
+    keys = [unit.key for unit in programme().claims[0].tasks(True)]
+    assert len(set(keys)) == 12
+    assert [unit.key for unit in programme().claims[0].tasks(True)] == keys
+    assert not set(keys) & {unit.key for unit in programme(breaks).claims[0].tasks(True)}
+    renamed = dataclasses.replace(programme().claims[0], name="other", title="Other")
+    assert [unit.key for unit in renamed.tasks(True)] == keys
+
+
+def test_a_default_written_out_is_the_same_experiment() -> None:
+    def one(**parameters: int) -> str:
+        claim = dataclasses.replace(programme().claims[0], measure=defaulted, units=lambda _: [parameters])
+        return claim.tasks(True)[0].key
+
+    assert one(seed=1) == one(seed=1, T=5) != one(seed=1, T=6)
+
+
+def test_no_claim_reads_a_private_attribute() -> None:
+    for claim in CLAIMS:
+        tree = ast.parse(Path(inspect.getfile(claim.measure)).read_text())
+        private = [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr[0] == "_"]
+        assert not [name for name in private if not name.startswith("__")], claim.name
+
+
+def test_judges_return_data_not_pages() -> None:
+    for claim in CLAIMS:
+        text = Path(inspect.getfile(claim.measure)).read_text()
+        assert "experiments.html" not in text
+        assert "_chart(" not in text
+        assert "forest(" not in text
 
 
 # What quick experiments can decide exactly.
@@ -169,8 +197,12 @@ def breaks(seed: int) -> Mapping[str, float]:
     raise RuntimeError("no such luck")
 
 
+def defaulted(seed: int, T: int = 5) -> Mapping[str, float]:
+    return {"value": float(seed * T)}
+
+
 def mean(results: Results) -> Finding:
-    return Finding([Line("c", "s", f"{results.values('value').mean()!r}", verdict(True))], ["<svg/>"])
+    return Finding([Line("c", "s", f"{results.values('value').mean()!r}", verdict(True))], [])
 
 
 def programme(measure: Any = waits) -> Programme:
@@ -186,12 +218,12 @@ from tests.test_reproduce import programme
 
 if __name__ == "__main__":
     with Store(sys.argv[1]) as store:
-        run_plan(programme(), store, locally(int(sys.argv[2])), progress=lambda: print("tick", flush=True))
+        run_plan(programme(), store, locally(int(sys.argv[2])), progress=lambda _: print("tick", flush=True))
 """
 
 
-def contents(store: Store) -> dict[str, dict[str, float]]:
-    return {one.key: one.metrics for one in store.outcomes()}
+def contents(store: Store) -> dict[str, Mapping[str, float]]:
+    return {key: one.values for key, one in store.experiments(store.finished()).items()}
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -238,6 +270,7 @@ def test_experiments_that_fail_are_on_the_page(tmp_path: Path) -> None:
         write_page(programme(breaks), store, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "12 tasks failed" in page
+    assert "waits: seed=3" in page
     assert "no such luck" in page
     assert "not judged" in page
 
@@ -253,8 +286,8 @@ def test_the_command_writes_a_page_and_resumes(tmp_path: Path) -> None:
     arguments = ["--quick", "--only", "calibration,figure-1", "--jobs", "1", "--out", str(tmp_path / "new" / "folder")]
     first, again = run(*arguments), run(*arguments)
     assert first.exit_code == 0, first.output
-    assert "15 experiments for 2 claims; 0 done" in first.output
-    assert "15 experiments for 2 claims; 15 done" in again.output
+    assert "15 experiments for 2 claims; 0 done, 15 to go" in first.output
+    assert "15 experiments for 2 claims; 15 done, 0 to go" in again.output
     assert first.output.splitlines()[1:] == again.output.splitlines()[1:]
     assert "fails as printed, holds as corrected  For p <= 2" in first.output
     page = (tmp_path / "new" / "folder" / "reproduce.html").read_text()
@@ -264,6 +297,22 @@ def test_the_command_writes_a_page_and_resumes(tmp_path: Path) -> None:
     assert {"E20", "calibration", "figure-1"} <= links <= set(re.findall(r'id="([^"]+)"', page))
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
     assert "<script" not in page
+
+
+def test_the_command_runs_on_dask_and_its_folder_is_exported(tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    result = run("--quick", "--only", "figure-1", "--jobs", "2", "--dask", "local", "--out", out)
+    assert result.exit_code == 0, result.output
+    with Store(":memory:") as alone, Store(tmp_path / "out" / "results.sqlite") as cluster:
+        run_plan(Programme(chosen("figure-1"), quick=True), alone, locally(1))
+        assert contents(alone) == contents(cluster)
+        assert cluster.outcomes(cluster.finished()) == {}  # no bake-off's row in disguise
+    table = CliRunner().invoke(main, ["export", out]).output.splitlines()
+    assert table[0].startswith("claim,p,measured,value")
+    assert len(table) == 1 + 10 * 4
+    file = tmp_path / "o.parquet"
+    assert CliRunner().invoke(main, ["export", out, "--format", "parquet", "--to", str(file)]).exit_code == 0
+    assert file.read_bytes().startswith(b"PAR1")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ def test_agrees_with_the_batch_solution(d: int) -> None:
     Z, targets, blocks = rng.standard_normal((300, d)), rng.random(300), rng.integers(3, size=300)
     ridge = Ridge(3, d, regularisation=0.3)
     for z, target, block in zip(Z, targets, blocks, strict=True):
-        ridge.learn(z, int(block), float(target))
+        ridge.learn(z[None], 0, int(block), float(target))
     for block in range(3):
         theta, inverse = naive.ridge(Z[blocks == block], targets[blocks == block], 0.3)
         assert np.allclose(ridge.theta[block], theta)
@@ -28,8 +28,8 @@ def test_one_block_pairs_with_each_actions_row() -> None:
     shared, twin = Ridge(1, 4, regularisation=1.0), Ridge(1, 4, regularisation=1.0)
     for _ in range(50):
         rows, action = rng.standard_normal((3, 4)), int(rng.integers(3))
-        shared.learn(rows[action], 0, 0.5)
-        twin.learn(rows[action], 0, 0.5)
+        shared.learn(rows, action, 0, 0.5)
+        twin.learn(rows[[action]], 0, 0, 0.5)
     rows = rng.standard_normal((3, 4))
     together = contexts.shared([rows])
     assert np.array_equal(shared.predict(together), [twin.predict(vectors(row, 1))[0] for row in rows])
@@ -40,10 +40,10 @@ def test_an_observation_can_be_taken_back() -> None:
     rng = np.random.default_rng(0)
     ridge = Ridge(3, 5, regularisation=0.3)
     for _ in range(20):
-        ridge.learn(rng.standard_normal(5), int(rng.integers(3)), float(rng.random()))
+        ridge.learn(rng.standard_normal((1, 5)), 0, int(rng.integers(3)), float(rng.random()))
     before = ridge.theta.copy(), ridge.factor.copy()
     ridge.journal.begin()
-    ridge.learn(rng.standard_normal(5), 1, 0.5)
+    ridge.learn(rng.standard_normal((1, 5)), 0, 1, 0.5)
     assert not np.array_equal(before[1], ridge.factor)
     ridge.journal.undo()
     assert np.array_equal(before[0], ridge.theta)
@@ -60,7 +60,7 @@ def test_stays_symmetric_positive_and_accurate_after_a_million_updates() -> None
     ridge = Ridge(1, d, regularisation=0.1)
     for i in range(n):
         ridge.journal.begin()
-        ridge.learn(Z[i % 1000], 0, targets[i % 1000])
+        ridge.learn(Z, i % 1000, 0, targets[i % 1000])
     covariance = ridge.covariance(0)
     assert np.array_equal(covariance, covariance.T)
     assert np.linalg.eigvalsh(covariance).min() > 0

@@ -8,7 +8,7 @@ import pytest
 
 import marginbandits as mb
 from marginbandits.checks import check_learner
-from marginbandits.experiments.plan import known_learners, nameable_learners
+from marginbandits.experiments.specs import known_learners, nameable_learners
 from marginbandits.learners.smooth_ftl import FaithfulSmoothFTL, from_theory
 from marginbandits.oracles.hinge_erm import HingeERM
 from marginbandits.oracles.ramp_erm import RampERM
@@ -238,6 +238,7 @@ def test_refits_are_as_rare_as_growth_says(monkeypatch: pytest.MonkeyPatch) -> N
     assert 20 < len(refits) < 2 * (6 + math.log(3000) / math.log(1.2))
 
 
+@pytest.mark.soak
 def test_other_settings_keep_the_contract() -> None:
     check_learner(FaithfulSmoothFTL, surrogate="ramp")
     check_learner(mb.SmoothFTL, memory=30, n_draws=1, growth=2.0, features="raw")

@@ -3,7 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from marginbandits.environments.tables import read_table
+import marginbandits as mb
+from marginbandits.environments.tables import LARGEST, read_table
 
 
 def write(path: Path, text: str) -> str:
@@ -36,6 +37,8 @@ def test_the_label_can_be_named(tmp_path: Path) -> None:
         ("a,b,label\n1,2,x\n3,inf,y\n5,2,x\n", "row 2, column 'b': 'inf' among numbers"),
         ("a,b,label\n1,2,x\n3,y\n", "row 2: 2 cells, the header has 3"),
         ("a,a,label\n1,2,x\n", "same name"),
+        ("a,b,label\n1,2,x\n3,-1e150,y\n5,2,x\n", r"row 2, column 'b': -1e\+150 is beyond ±1e\+100"),
+        ("a,label\n1,x\n2," + "y" * 200_000 + "\n", "row 2: field larger than field limit"),
         ("", "is empty"),
         ("a,label\n", "no rows"),
         ("label\n1\n", "at least one more"),
@@ -46,6 +49,30 @@ def test_bad_files_say_where(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=message) as refusal:
         read_table(write(tmp_path / "bad.csv", text))
     assert "bad.csv" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"PK\x03\x04 not a zip", b"\xff\xfe\x00x,label\n1,2\n", b"PAR1", b"\x93NUMPY"]
+)
+@pytest.mark.parametrize("suffix", [".csv", ".npz", ".parquet"])
+def test_whatever_is_in_a_file_it_is_named(content: bytes, suffix: str, tmp_path: Path) -> None:
+    (tmp_path / f"bad{suffix}").write_bytes(content)
+    with pytest.raises(ValueError, match="bad"):
+        read_table(str(tmp_path / f"bad{suffix}"))
+
+
+def test_the_largest_cell_is_what_learners_take(tmp_path: Path) -> None:
+    for cell, taken in ((LARGEST, True), (1.01 * LARGEST, False)):
+        learner = mb.LinUCB(2, seed=0)
+        np.savez(tmp_path / "a.npz", X=np.array([[cell], [1.0]]), y=[0, 1])
+        if taken:
+            learner.act([cell])
+            read_table(str(tmp_path / "a.npz"))
+        else:
+            with pytest.raises(ValueError, match="context"):
+                learner.act([cell])
+            with pytest.raises(ValueError, match=r"row 1, column 1: 1.01e\+100 is beyond"):
+                read_table(str(tmp_path / "a.npz"))
 
 
 def test_an_unknown_label_lists_the_columns(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_a_sequential_cover_can_be_smaller_than_the_class() -> None:
 
 
 def test_tables_without_meaning_are_refused() -> None:
-    with pytest.raises(ValueError, match="values must be a finite table"):
+    with pytest.raises(ValueError, match="values must be one or more finite numbers"):
         sequential_rademacher([1.0], 2)
     with pytest.raises(ValueError, match="depth must be"):
         sequential_rademacher([[1.0]], 0)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import marginbandits as mb
-from marginbandits.experiments.plan import learner_spec, nameable_learners
+from marginbandits.experiments.arguments import learner_spec
+from marginbandits.experiments.specs import nameable_learners
 from marginbandits.learners.vowpal_wabbit import INDIFFERENT, VowpalWabbit
 
 

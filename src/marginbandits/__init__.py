@@ -8,66 +8,71 @@
 0.333
 """
 
+from typing import TYPE_CHECKING
+
+from marginbandits.exports import on_demand
+
 __version__ = "0.1.0"
 
-from marginbandits import (
-    checks,
-    environments,
-    evaluation,
-    policies,
-    projections,
-    samplers,
-    surrogates,
-    theory,
-    weighting,
-)
-from marginbandits.environments import (
-    AdaptiveAdversary,
-    Classification,
-    Drifting,
-    HingeRealizable,
-    Keywords,
-    LinearRealizable,
-    LipschitzCube,
-    Logged,
-    MulticlassSeparable,
-    Oblivious,
-    Switching,
-)
-from marginbandits.evaluation import interval, progressive_loss
-from marginbandits.experiments import Trace, simulate
-from marginbandits.features import Bias, Chain, Concatenate, FeatureMap, Fourier, Identity, Standardise
-from marginbandits.learners import (
-    SOBA,
-    Bag,
-    Banditron,
-    Binning,
-    Cover,
-    EpochGreedy,
-    EpsilonGreedy,
-    ExponentialWeights,
-    FaithfulHingeLMC,
-    FaithfulLipschitzFTL,
-    FaithfulSmoothFTL,
-    HingeLMC,
-    Learner,
-    LinTS,
-    LinUCB,
-    LipschitzFTL,
-    LogisticTS,
-    NearestNeighbours,
-    Newtron,
-    RegCB,
-    SmoothFTL,
-    SquareCB,
-    Supervised,
-    Uniform,
-    load,
-    loads,
-)
-from marginbandits.scores import Cube, Finite, Linear, MetricSpace, SharedLinear, covering_dimension
-from marginbandits.surrogates import Hinge, Ramp, RelativeMargin, SmoothedHinge
-from marginbandits.types import Decision, Interaction, PlacedDecision
+if TYPE_CHECKING:  # what type checkers and editors read; at run time each name is imported when first asked for
+    from marginbandits import (
+        checks,
+        environments,
+        evaluation,
+        policies,
+        projections,
+        samplers,
+        surrogates,
+        theory,
+        weighting,
+    )
+    from marginbandits.environments import (
+        AdaptiveAdversary,
+        Classification,
+        Drifting,
+        HingeRealizable,
+        Keywords,
+        LinearRealizable,
+        LipschitzCube,
+        Logged,
+        MulticlassSeparable,
+        Oblivious,
+        Switching,
+    )
+    from marginbandits.evaluation import interval, progressive_loss
+    from marginbandits.experiments.simulate import Trace, simulate
+    from marginbandits.features import Bias, Chain, Concatenate, FeatureMap, Fourier, Identity, Standardise
+    from marginbandits.learners import (
+        SOBA,
+        Bag,
+        Banditron,
+        Binning,
+        Cover,
+        EpochGreedy,
+        EpsilonGreedy,
+        ExponentialWeights,
+        FaithfulHingeLMC,
+        FaithfulLipschitzFTL,
+        FaithfulSmoothFTL,
+        HingeLMC,
+        Learner,
+        LinTS,
+        LinUCB,
+        LipschitzFTL,
+        LogisticTS,
+        NearestNeighbours,
+        Newtron,
+        RegCB,
+        SmoothFTL,
+        SquareCB,
+        Supervised,
+        Uniform,
+        load,
+        loads,
+    )
+    from marginbandits.scores import Cube, Finite, Linear, MetricSpace, SharedLinear, covering_dimension
+    from marginbandits.surrogates import Hinge, Ramp, RelativeMargin, SmoothedHinge
+    from marginbandits.types import Decision, Interaction, PlacedDecision
 
 __all__ = [
     "SOBA",
@@ -141,3 +146,13 @@ __all__ = [
     "theory",
     "weighting",
 ]
+
+if not TYPE_CHECKING:  # else every misspelt name would have a type
+    __getattr__ = on_demand(__name__, __all__)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+del TYPE_CHECKING, on_demand

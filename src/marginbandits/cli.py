@@ -1,15 +1,18 @@
-"""The command `marginbandits`: every argument is parsed here and nowhere else."""
+"""The command `marginbandits`: options here, what is written in them in `experiments.arguments`.
+
+Whatever a user can cause is answered with a sentence and an exit status, never with a traceback.
+"""
 
 import inspect
 import json
-import re
 import shlex
 import sqlite3
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -17,20 +20,38 @@ from click.core import ParameterSource
 from marginbandits import __version__
 
 if TYPE_CHECKING:
+    from marginbandits.experiments.forecast import Forecast
     from marginbandits.experiments.plan import Plan
-    from marginbandits.experiments.runner import Spread
+    from marginbandits.experiments.runner import Spread, Sweep
+    from marginbandits.experiments.store import Store
     from marginbandits.theory.promises import Known, Promise
 
 __all__ = ["main"]
 
-T = TypeVar("T")
-
 STORE = "results.sqlite"
 REPORT = "report.html"
 PAGE = "reproduce.html"
+EVERY = 60.0
+"""Seconds between two lines about progress where there is no terminal to draw a bar on."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Explained(click.Group):
+    """Bad input, files and memory are the user's to mend, with a sentence; what else is raised is a bug, and shows."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # the reader of a pipe left, as `head` does: click ends quietly
+        except sqlite3.Error as error:
+            raise click.ClickException(f"{STORE}: {error}; what was finished is kept") from error
+        except MemoryError as error:
+            raise click.ClickException(f"this needs more memory than there is: {error}") from error
+        except (ValueError, ImportError, OSError, ArithmeticError) as error:
+            raise click.ClickException(_one_line(error)) from error
+
+
+@click.group(cls=_Explained, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="marginbandits")
 def main() -> None:
     """Contextual bandits with surrogate losses.
@@ -68,29 +89,26 @@ def bakeoff(plan_file: Path | None, out: Path, jobs: int, dask: str | None, **op
     Each row is a context, each class an action; a learner is told only whether its class was right. Results are kept
     as they finish: interrupt it, kill it, run it again, and it goes on where it was.
     """
-    from marginbandits.experiments.runner import run_plan
     from marginbandits.experiments.store import Store
 
     if plan_file is not None:
         _refuse_beside_a_plan(options)
-    plan = _explained(lambda: _plan(plan_file, options))
-    spread = _explained(lambda: _spread(dask, jobs))
+    plan = _plan(plan_file, options)
+    spread = _spread(dask, jobs)
     out.mkdir(parents=True, exist_ok=True)
-    with _what_is_finished_is_kept(out / STORE), Store(out / STORE) as store:
-        facts = _facts(plan)
-        store.set_fact("plan", facts)
-        done = len(store.finished().intersection(facts["keys"]))
-        click.echo(_announcement(plan, done, jobs), err=True)
-        failed = _with_progress(len(plan), done, lambda tick: run_plan(plan, store, spread, progress=tick))
-    _report(out)
+    with Store(out / STORE) as store:
+        sizes = f"{len(plan.learners)} learners x {len(plan.data)} data sets x {plan.seeds} seeds"
+        failed = _run(plan, store, spread, f"{len(plan):,} tasks: {sizes}")
+        _report(store, out)
     if failed:
-        raise click.ClickException(f"{failed} tasks failed; their tracebacks are in the report")
+        raise click.ClickException(f"{failed} tasks failed; the report says why")
 
 
 @main.command()
 @click.option("--quick", is_flag=True, help="A first look, in about two minutes.")
 @click.option("--only", metavar="CLAIMS", help="Claims to test, separated by commas; all by default.")
 @click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Processes.")
+@click.option("--dask", metavar="ADDRESS", help="Run on a Dask cluster instead: its address, or `local`.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -98,7 +116,7 @@ def bakeoff(plan_file: Path | None, out: Path, jobs: int, dask: str | None, **op
     show_default=True,
     help="Folder for results and page; the same command again resumes there.",
 )
-def reproduce(quick: bool, only: str | None, jobs: int, out: Path) -> None:
+def reproduce(quick: bool, only: str | None, jobs: int, dask: str | None, out: Path) -> None:
     """Test the paper's claims by experiment, and write one page with a verdict for each.
 
     Every claim becomes experiments; the page says what the paper states, what was measured, and whether it holds,
@@ -109,23 +127,18 @@ def reproduce(quick: bool, only: str | None, jobs: int, out: Path) -> None:
     """
     from marginbandits.experiments.claims import chosen
     from marginbandits.experiments.reproduce import Programme, text_lines, write_page
-    from marginbandits.experiments.runner import locally, run_plan
     from marginbandits.experiments.store import Store
 
-    programme = Programme(_explained(lambda: chosen(only)), quick)
+    programme = Programme(chosen(only), quick)
+    spread = _spread(dask, jobs)
     out.mkdir(parents=True, exist_ok=True)
-    with _what_is_finished_is_kept(out / STORE), Store(out / STORE) as store:
-        store.set_fact("programme", {"command": _command(), "claims": [one.name for one in programme.claims]})
-        done = len(store.finished().intersection(task.key for task in programme.tasks()))
+    with Store(out / STORE) as store:
         claims = f"{len(programme.claims)} claim{'s' * (len(programme.claims) != 1)}"
-        click.echo(f"{len(programme):,} experiments for {claims}; {done:,} done", err=True)
-        failed = _with_progress(
-            len(programme), done, lambda tick: run_plan(programme, store, locally(jobs), progress=tick)
-        )
+        failed = _run(programme, store, spread, f"{len(programme):,} experiments for {claims}")
         findings = write_page(programme, store, out / PAGE)
     click.echo(f"{text_lines(findings)}\n\nPage: {out / PAGE}")
     if failed:
-        raise click.ClickException(f"{failed} experiments failed; their tracebacks are on the page")
+        raise click.ClickException(f"{failed} experiments failed; the page says why")
 
 
 @main.command()
@@ -133,7 +146,8 @@ def reproduce(quick: bool, only: str | None, jobs: int, out: Path) -> None:
 @click.option("--hindsight", is_flag=True, help="Add the best setting per data set of classes that ran with several.")
 def report(folder: Path, hindsight: bool) -> None:
     """Write the report of a bake-off again, from what is stored in FOLDER."""
-    _report(_has_results(folder), hindsight=hindsight)
+    with _opened(folder) as store:
+        _report(store, folder, hindsight=hindsight)
 
 
 @main.command()
@@ -143,25 +157,34 @@ def report(folder: Path, hindsight: bool) -> None:
     "--to", type=click.Path(dir_okay=False, path_type=Path), help="File; CSV goes to standard output if none."
 )
 def export(folder: Path, kind: str, to: Path | None) -> None:
-    """Write one line per finished task of the bake-off in FOLDER."""
-    from marginbandits.experiments.export import to_csv, to_parquet
-    from marginbandits.experiments.store import Store
+    """Write what was run last in FOLDER as a flat table.
 
-    with Store(_has_results(folder) / STORE) as store:
-        if kind == "csv":
-            text = to_csv(store)
-            click.echo(text, nl=False) if to is None else to.write_text(text)
-        elif to is None:
-            raise click.UsageError("Parquet is not text: give a file with --to")
+    A bake-off has a line per finished task, a reproduction a line per number measured.
+    """
+    from marginbandits.experiments.export import to_csv, to_parquet
+
+    if kind == "parquet" and to is None:
+        raise click.UsageError("Parquet is not text: give a file with --to")
+    with _opened(folder) as store:
+        if to is None:
+            click.echo(to_csv(store), nl=False)
+        elif kind == "csv":
+            to.write_text(to_csv(store), encoding="utf-8")
         else:
-            _explained(lambda: to_parquet(store, to))
+            to_parquet(store, to)
 
 
 @main.command(name="list")
-def list_everything() -> None:
+@click.option("--benchmark", is_flag=True, help="The 75 sets of the documents instead: sizes, and where each is found.")
+def list_everything(benchmark: bool) -> None:
     """Show the learners with their parameters, and the data sets that come along."""
+    if benchmark:
+        from marginbandits.environments.benchmark_sets import benchmark_table
+
+        click.echo(benchmark_table())
+        return
     from marginbandits.environments.classification import BUNDLED
-    from marginbandits.experiments.plan import nameable_learners
+    from marginbandits.experiments.specs import nameable_learners
     from marginbandits.validation import constraints
 
     click.echo("Learners\n")
@@ -212,6 +235,9 @@ def bound_command(n_actions: int, horizon: int, margin: float, bound: float, as_
         argument, _, rest = str(error).partition(" ")
         option = {"n_actions": "actions", "horizon": "rounds", "margin": "margin", "bound": "bound"}.get(argument, name)
         raise click.UsageError(f"--{option}: {argument} {rest}") from error
+    except ArithmeticError as error:
+        shown = " ".join(str(one) for one in value) if isinstance(value, tuple) else value
+        raise click.UsageError(f"--{name} {shown}: these bounds are beyond the largest number there is") from error
     if as_json:
         click.echo(json.dumps([{**one.bound.as_dict(), "useful_from": one.useful_from} for one in found], indent=2))
     else:
@@ -263,14 +289,15 @@ def _promise_table(found: "list[Promise]") -> str:
 
 
 def _plan(plan_file: Path | None, options: dict[str, Any]) -> "Plan":
-    from marginbandits.experiments.plan import Plan, known_learners
+    from marginbandits.experiments.arguments import words
+    from marginbandits.experiments.plan import Plan
+    from marginbandits.experiments.specs import known_learners
 
     if plan_file is not None:
         return Plan.from_toml(plan_file)
-    learners = _split(options["learners"]) if options["learners"] else sorted(known_learners())
     return Plan.of(
-        data=_split(options["data"]),
-        learners=learners,
+        data=words(options["data"]),
+        learners=sorted(known_learners()) if options["learners"] is None else words(options["learners"]),
         rounds=options["rounds"],
         seeds=options["seeds"],
         shuffle=not options["keep_order"],
@@ -285,34 +312,6 @@ def _refuse_beside_a_plan(options: dict[str, Any]) -> None:
             raise click.UsageError(f"--{name.replace('_', '-')} has no effect beside --plan: put it into the file")
 
 
-def _announcement(plan: "Plan", done: int, jobs: int) -> str:
-    from marginbandits.experiments.runner import estimated_seconds
-
-    left = len(plan) - done
-    seconds = estimated_seconds(plan) * left / len(plan) / jobs if left else 0.0
-    wait = f"{seconds / 60:.0f} minutes" if seconds > 90 else f"{seconds:.0f} seconds"
-    return (
-        f"{len(plan):,} tasks: {len(plan.learners)} learners x {len(plan.data)} data sets x {plan.seeds} seeds; "
-        f"{done:,} done, {left:,} to go, about {wait}"
-    )
-
-
-def _facts(plan: "Plan") -> dict[str, Any]:
-    return {
-        "command": _command(),
-        "rounds": plan.rounds,
-        "seeds": plan.seeds,
-        "shuffle": plan.shuffle,
-        "learners": [one.label for one in plan.learners],
-        "data": [one.source for one in plan.data],
-        "keys": [task.key for task in plan.tasks()],
-    }
-
-
-def _command() -> str:
-    return shlex.join(["marginbandits", *sys.argv[1:]])
-
-
 def _spread(dask: str | None, jobs: int) -> "Spread":
     from marginbandits.experiments.runner import locally
 
@@ -323,47 +322,63 @@ def _spread(dask: str | None, jobs: int) -> "Spread":
     return on_dask(dask, workers=jobs)
 
 
-@contextmanager
-def _what_is_finished_is_kept(path: Path) -> Iterator[None]:
-    """Say so when a run is interrupted or its store cannot be written."""
+def _run(sweep: "Sweep", store: "Store", spread: "Spread", words: str) -> int:
+    """Say what there is to do, do it, and say how it goes; returns how many tasks failed."""
+    from marginbandits.experiments.runner import run_plan
+
+    store.set_facts({"command": shlex.join(["marginbandits", *sys.argv[1:]])})
+    keys = [task.key for task in sweep.tasks()]
+    done, again = len(store.finished().keys() & set(keys)), len(keys) - len(set(keys))
+    equal = f"{again:,} equal to others, " * (again > 0)
+    click.echo(f"{words}; {equal}{done:,} done, {len(set(keys)) - done:,} to go", err=True)
     try:
-        yield
+        with _progress(len(set(keys)), done) as tell:
+            return run_plan(sweep, store, spread, progress=tell)
     except KeyboardInterrupt:
         raise click.ClickException("interrupted; what was finished is kept, run the same command to go on") from None
-    except sqlite3.OperationalError as error:
-        raise click.ClickException(f"{path}: {error}; what was finished is kept") from error
 
 
-def _with_progress(total: int, done: int, run: Callable[[Callable[[], object]], int]) -> int:
+@contextmanager
+def _progress(total: int, done: int) -> "Iterator[Callable[[Forecast], None]]":
+    """A bar on a terminal, else a line a minute; both with the time that finished tasks make likely."""
     from tqdm import tqdm
 
-    with tqdm(total=total, initial=done, unit="task", disable=not sys.stderr.isatty(), smoothing=0.05) as bar:
-        return run(bar.update)
+    from marginbandits.experiments.forecast import in_words
+
+    last = time.monotonic()
+    layout = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
+    with tqdm(total=total, initial=done, disable=not sys.stderr.isatty(), bar_format=layout) as bar:
+
+        def tell(forecast: "Forecast") -> None:
+            nonlocal last
+            bar.update()
+            now = time.monotonic()
+            if now - last < (EVERY if bar.disable else 1.0):
+                return
+            last, left = now, forecast.seconds_left()
+            wait = "" if left is None else f"about {in_words(left)} left"
+            bar.set_postfix_str(wait)
+            if bar.disable:
+                click.echo(f"{done + forecast.done:,} of {total:,} done{', ' * bool(wait)}{wait}", err=True)
+
+        yield tell
 
 
-def _report(out: Path, *, hindsight: bool = False) -> None:
+def _report(store: "Store", out: Path, *, hindsight: bool = False) -> None:
     from marginbandits.experiments.report import result_sentence, text_table, write_report
-    from marginbandits.experiments.store import Store
 
-    with Store(out / STORE) as store:
-        summary = _explained(lambda: write_report(store, out / REPORT, hindsight=hindsight))
+    summary = write_report(store, out / REPORT, hindsight=hindsight)
     click.echo(f"{text_table(summary)}\n\n{result_sentence(summary)}\nReport: {out / REPORT}")
 
 
-def _has_results(folder: Path) -> Path:
+def _opened(folder: Path) -> "Store":
+    from marginbandits.experiments.store import Store
+
     if not (folder / STORE).exists():
-        raise click.ClickException(f"{folder} holds no {STORE}: give the folder of a bake-off's --out")
-    return folder
+        raise click.ClickException(f"{folder} holds no {STORE}: give the folder of an earlier --out")
+    return Store(folder / STORE)
 
 
-def _split(text: str) -> list[str]:
-    """Words between commas, but not between those inside brackets."""
-    return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
-
-
-def _explained(call: Callable[[], T]) -> T:
-    """What went wrong, without a traceback: bad input is the user's to mend."""
-    try:
-        return call()
-    except (ValueError, ImportError, OSError) as error:
-        raise click.ClickException(str(error)) from error
+def _one_line(error: BaseException) -> str:
+    words = " ".join(str(error).split())
+    return words if len(words) <= 400 else words[:400] + "…"

@@ -5,10 +5,14 @@ re-association and fused multiply-add (so that sums are vectorised) but keep NaN
 plain `fastmath=True` does not.
 
 numba keeps machine code on disk and renews it when the kernel's own file changes, but not when a kernel it calls
-changes in another file. So it is kept in a folder named after a fingerprint of all the package's sources: whatever
-changes, code is never shared between versions, and processes that start together have nothing to delete under each
-other's hands. Kernels that call kernels take them in whole (`inline`): left to the linker, that would happen where both
-are compiled and not where one is read from disk, and a sum would be rounded one way or the other.
+changes in another file. So ours is kept in a folder named after a fingerprint of all the package's sources: whatever
+changes, code is never shared between versions. Each kernel carries its own way to that folder; numba's configuration,
+which belongs to the user, is read and never written. Importing writes and deletes nothing: the folder is made when
+the first kernel is compiled, and then those of this installation's earlier states go that nobody added to for a week.
+Who still runs such a state compiles again.
+
+Kernels that call kernels take them in whole (`inline`): left to the linker, that would happen where both are compiled
+and not where one is read from disk, and a sum would be rounded one way or the other.
 
 >>> import numpy as np
 >>> @kernel
@@ -22,46 +26,123 @@ are compiled and not where one is read from disk, and a sum would be rounded one
 """
 
 import hashlib
+import os
+import pickle
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.misc.appdirs import AppDirs
 
-__all__ = ["kernel", "kernel_folder"]
+__all__ = ["forget_old", "kernel", "kernel_folder"]
 
 F = TypeVar("F", bound=Callable[..., object])
 
 _FAST_MATH = {"reassoc", "contract"}
+_WEEK = 7 * 24 * 3600.0
 
 
 def kernel(function: F) -> F:
     """Compile `function` on first use; keep the machine code on disk where some folder is writable.
 
-    numba refuses `cache=True` outright when neither the source folder nor the user's cache folder can be written
-    (a read-only container): there the kernel is compiled anew in each process, which costs seconds, not results.
+    Where none is (a read-only container), and for functions typed at a prompt, the kernel is compiled anew in each
+    process, which costs seconds, not results.
     """
-    config: Any = numba.config  # it is a module that fills itself at run time
-    before, config.CACHE_DIR = config.CACHE_DIR, str(_FOLDER)
-    try:
-        return cast(F, numba.njit(cache=True, inline="always", fastmath=_FAST_MATH)(function))
-    except RuntimeError:
-        return cast(F, numba.njit(cache=False, inline="always", fastmath=_FAST_MATH)(function))
-    finally:
-        config.CACHE_DIR = before
+    compiled: Any = numba.njit(inline="always", fastmath=_FAST_MATH, error_model="numpy")(function)
+    if Path(cast(FunctionType, function).__code__.co_filename).is_file():
+        compiled._cache = _KernelCache(function)  # as numba's own `cache=True` does, but with our folder
+    return cast(F, compiled)
 
 
 def kernel_folder(package: Path, parent: Path) -> Path:
-    """The folder in `parent` for machine code of the package's sources as they are; those of other states go."""
+    """The folder in `parent` for machine code of the package's sources as they are."""
     sources = sorted(package.rglob("*.py"))
-    state = [(str(file.relative_to(package)), file.stat().st_size, file.stat().st_mtime_ns) for file in sources]
-    folder = parent / f"kernels-{hashlib.sha256(repr((package, state)).encode()).hexdigest()[:16]}"
-    for other in parent.glob("kernels-*"):
-        if other != folder:
+    state = [(str(file.relative_to(package)), (stat := file.stat()).st_size, stat.st_mtime_ns) for file in sources]
+    return parent / f"kernels-{_digest(str(package))}-{_digest(state)}"
+
+
+def forget_old(folder: Path) -> None:
+    """Delete the folders of the same package beside `folder` that no file was added to for a week."""
+    package, _, _ = folder.name.rpartition("-")
+    for other in folder.parent.glob(f"{package}-*"):
+        if other != folder and time.time() - _last_change(other) > _WEEK:
             shutil.rmtree(other, ignore_errors=True)  # another process may be at it too
-    return folder
+
+
+def _last_change(folder: Path) -> float:
+    return max((one.stat().st_mtime for one in [folder, *folder.iterdir()]), default=0.0)
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:12]
+
+
+def _parent(package: Path) -> Path:
+    """The user's choice for numba, else beside the package's bytecode, else numba's folder for this user."""
+    config: Any = numba.config  # it is a module that fills itself at run time
+    chosen = [Path(config.CACHE_DIR)] if config.CACHE_DIR else []
+    places = [*chosen, package / "__pycache__", Path(AppDirs("numba", appauthor=False).user_cache_dir)]
+    return next((one for one in places if _writable(one)), places[-1])
+
+
+def _writable(folder: Path) -> bool:
+    while not folder.exists():
+        folder = folder.parent
+    return os.access(folder, os.W_OK)
 
 
 _PACKAGE = Path(__file__).parent
-_FOLDER = kernel_folder(_PACKAGE, _PACKAGE / "__pycache__")
+_FOLDER = kernel_folder(_PACKAGE, _parent(_PACKAGE))
+
+
+class _Locator(_CacheLocator):
+    def __init__(self, function: FunctionType, file: str) -> None:
+        self._py_file = file  # numba's warnings read it
+        self._line = function.__code__.co_firstlineno
+
+    @classmethod
+    def from_function(cls, py_func: FunctionType, py_file: str) -> "_Locator":
+        return cls(py_func, py_file)
+
+    def get_cache_path(self) -> str:
+        return str(_FOLDER / self.get_suitable_cache_subpath(self._py_file))
+
+    def get_source_stamp(self) -> tuple[int, int]:
+        stat = os.stat(self._py_file)  # the folder stands for the package's sources; a user's kernel is not among them
+        return stat.st_size, stat.st_mtime_ns
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+    def ensure_cache_path(self) -> None:
+        if not _FOLDER.exists():
+            forget_old(_FOLDER)
+        os.makedirs(self.get_cache_path(), exist_ok=True)
+
+
+class _KernelCacheImpl(CompileResultCacheImpl):
+    _locator_classes: list[type[object]] = [_Locator]  # noqa: RUF012 - numba declares it so
+
+
+class _KernelCache(FunctionCache):
+    _impl_class = _KernelCacheImpl
+
+    # What cannot be read (no permission, a file cut short) is compiled; what cannot be kept (a disk that is full or
+    # read-only) is compiled and not kept.
+
+    def load_overload(self, sig: object, target_context: object) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except (OSError, EOFError, pickle.UnpicklingError):
+            return None
+
+    def save_overload(self, sig: object, data: object) -> None:
+        try:
+            super().save_overload(sig, data)
+        except (OSError, EOFError, pickle.UnpicklingError):  # the index is read again before it is written
+            self.disable()

@@ -36,9 +36,9 @@ __all__ = [
     "Sparse",
     "dense",
     "per_action",
-    "plain_row",
     "read_many",
     "read_one",
+    "refuse_bad",
     "shared",
 ]
 
@@ -156,12 +156,11 @@ def shared(contexts: Sequence[Rows]) -> Batch:
 # What users hand in.
 
 
-def plain_row(context: npt.NDArray[Any]) -> Array | None:
-    """A vector that is ready as it is, as one row; None if it needs a second look."""
-    if context.dtype is not _FLOAT64 or not context.flags.c_contiguous:
-        return None
-    row: Array = context[None]
-    return row if _first_bad(row, LARGEST) < 0 else None
+def refuse_bad(name: str, rows: Array) -> None:
+    """Raise a ValueError that shows the first value which is not finite, within ±1e100."""
+    where = _first_bad(rows, LARGEST)
+    if where >= 0:
+        raise ValueError(f"{name} has {rows.ravel()[where]} at position {where}; it must be finite, within ±1e100")
 
 
 def read_one(context: Any, shape: Shape | None) -> tuple[Rows, bool]:
@@ -182,9 +181,7 @@ def read_one(context: Any, shape: Shape | None) -> tuple[Rows, bool]:
     if not x.flags.c_contiguous:
         x = x.copy()
     rows = x if together else x[None]
-    where = _first_bad(rows, LARGEST)
-    if where >= 0:
-        raise ValueError(f"context has {x.ravel()[where]} at position {where}; it must be finite, within ±1e100")
+    refuse_bad("context", rows)
     return _refuse_width(rows, together, shape), together
 
 
@@ -204,9 +201,7 @@ def read_many(contexts: Any, shape: Shape | None) -> tuple[list[Rows], Rows | No
         batch = np.ascontiguousarray(_numbers("contexts", contexts))
         if batch.ndim not in (2, 3) or (batch.size == 0 and len(batch) > 0):
             raise ValueError(f"contexts must be n x d, or n x K x d, got shape {batch.shape}")
-        where = _first_bad(batch.reshape(-1, max(batch.shape[-1], 1)), LARGEST)
-        if where >= 0:
-            raise ValueError(f"contexts have {batch.ravel()[where]} at position {where}; it must be within ±1e100")
+        refuse_bad("contexts", batch.reshape(-1, max(batch.shape[-1], 1)))
         together = batch.ndim == 3
         if len(batch):
             _refuse_width(batch.reshape(-1, batch.shape[-1]), together, shape)

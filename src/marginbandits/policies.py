@@ -21,94 +21,143 @@ array([0.45, 0.45, 0.1 ])
 """
 
 import math
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.arrays import Booleans, Numbers
 from marginbandits.compiled import kernel
 from marginbandits.types import Array, Mask
+from marginbandits.validation import Constraint, Instance, Integer, OneOf, Real, quoted
 
-__all__ = ["explore", "greedy", "greedy_rows", "largest_of_normals", "proportional", "sample", "sharpened", "uniform"]
+__all__ = ["explore", "greedy", "largest_of_normals", "proportional", "sample", "sharpened", "uniform"]
+# `greedy_rows` is for other kernels, and not among them: compiled code trusts its arguments.
 
 
-def proportional(values: npt.ArrayLike, available: npt.ArrayLike | None = None) -> Array:
+_ARRAY, _FLOAT, _BOOL = np.ndarray, np.dtype(np.float64), np.dtype(np.bool_)
+_MOST = 10**7
+_COUNT, _DRAW, _POWER, _SHARE = Integer(1, _MOST), Real(0, below=1), Real(above=0), Real(0, 1)
+_ANY, _LAWS, _LAW = Numbers(*range(1, 9), finite=False), Numbers(*range(1, 9), low=0), Numbers(1, low=0)
+_MEAN, _DEVIATION = Numbers(1, low=-1e100, high=1e100), Numbers(1, low=0, high=1e100)
+_MASK = Booleans(*range(1, 9))
+
+Values = Annotated[npt.ArrayLike, _LAWS]
+Available = Annotated[npt.ArrayLike | None, OneOf(_MASK, Instance(type(None)))]
+
+
+def proportional(values: Values, available: Available = None) -> Array:
     """Play each available action in proportion to its non-negative value; uniformly where all are 0."""
     return sharpened(values, 1.0, available)
 
 
-def sharpened(values: npt.ArrayLike, q: float, available: npt.ArrayLike | None = None) -> Array:
+def sharpened(values: Values, q: Annotated[float, _POWER], available: Available = None) -> Array:
     """π ∝ v^q over the available actions, computed relative to the largest value so that no q overflows."""
-    if not q > 0:
-        raise ValueError(f"q must be positive, got {q}")
-    v, mask, out = _by_rows(values, available)
-    if not _sharpened(v, float(q), mask, out):
-        raise ValueError(f"values must be finite and not negative, got {values!r}")
-    return out.reshape(np.shape(values))
+    v, mask, out, answer = _by_rows("values", values, available)
+    if not _sharpened(v, _checked("q", q, _POWER), mask, out):
+        raise ValueError(f"values must be finite and not negative, got {quoted(values)}")
+    return answer
 
 
-def greedy(scores: npt.ArrayLike, available: npt.ArrayLike | None = None) -> Array:
+def greedy(scores: Annotated[npt.ArrayLike, _ANY], available: Available = None) -> Array:
     """Uniform over the available actions of largest score."""
-    s, mask, out = _by_rows(scores, available)
+    s, mask, out, answer = _by_rows("scores", scores, available)
     if not greedy_rows(s, mask, out):
-        raise ValueError(f"scores must not be NaN, got {scores!r}")
-    return out.reshape(np.shape(scores))
+        raise ValueError(f"scores must not be NaN, got {quoted(scores)}")
+    return answer
 
 
-def uniform(n_actions: int, available: npt.ArrayLike | None = None) -> Array:
+def uniform(n_actions: Annotated[int, _COUNT], available: Available = None) -> Array:
     """Every available action alike."""
+    if type(n_actions) is not int or not 0 < n_actions <= _MOST:
+        n_actions = _checked("n_actions", n_actions, _COUNT)
     return greedy(np.zeros(n_actions), available)
 
 
-def explore(distribution: npt.ArrayLike, mu: float, available: npt.ArrayLike | None = None) -> Array:
+def explore(
+    distribution: Annotated[npt.ArrayLike, _LAWS], mu: Annotated[float, _SHARE], available: Available = None
+) -> Array:
     """p^μ = (1 - nμ) p + μ on the n available actions: each of them has probability at least μ <= 1/n."""
-    p, mask, out = _by_rows(distribution, available)
+    p, mask, out, answer = _by_rows("distribution", distribution, available)
     if not _is_law(p, mask):
-        raise ValueError(f"distribution must be one over the available actions, got {distribution!r}")
-    if not _explore(p, float(mu), mask, out):
+        raise ValueError(f"distribution must be one over the available actions, got {quoted(distribution)}")
+    share = mu if type(mu) is float else _checked("mu", mu, _SHARE)
+    if not _explore(p, share, mask, out):
         raise ValueError(f"mu must lie between 0 and 1/{mask.sum(1).max()}, got {mu}")
-    return out.reshape(np.shape(distribution))
+    return answer
 
 
-def sample(distribution: Array, draw: float) -> int:
+def sample(distribution: Annotated[npt.ArrayLike, _LAW], draw: Annotated[float, _DRAW]) -> int:
     """The action at which the cumulative distribution first exceeds `draw`, a number in [0, 1)."""
-    if not 0.0 <= draw < 1.0:
-        raise ValueError(f"draw must be a number in [0, 1), got {draw}")
-    action: int = _sample(distribution, draw)
+    if not (type(distribution) is _ARRAY and distribution.dtype is _FLOAT and distribution.ndim == 1):
+        distribution = _checked("distribution", distribution, _LAW)
+    if type(draw) is not float:
+        draw = _checked("draw", draw, _DRAW)
+    action: int = _sample(distribution, draw)  # type: ignore[arg-type]  # an array, by the lines above
     if action < 0:
-        raise ValueError(f"distribution must have a positive entry, got {distribution}")
+        _checked("draw", draw, _DRAW)
+        positive = "finite and not negative, with a positive entry"
+        raise ValueError(f"distribution must be {positive}, got {quoted(distribution)}")
     return action
 
 
-def largest_of_normals(mean: Array, deviation: Array, available: Mask) -> Array:
+def largest_of_normals(
+    mean: Annotated[npt.ArrayLike, _MEAN],
+    deviation: Annotated[npt.ArrayLike, _DEVIATION],
+    available: Annotated[npt.ArrayLike, _MASK],
+) -> Array:
     """Probability that each of several independent normals is the largest among those available.
 
     >>> largest_of_normals(np.zeros(4), np.ones(4), np.array([True, True, True, False])).round(12)
     array([0.33333333, 0.33333333, 0.33333333, 0.        ])
     """
-    widest = deviation.max()
+    m, d = _checked("mean", mean, _MEAN), _checked("deviation", deviation, _DEVIATION)
+    if d.shape != m.shape:
+        raise ValueError(f"deviation must be {len(m)} numbers, one for each mean, got {quoted(deviation)}")
+    mask = _mask(available, len(m), len(m))[0]
+    widest = d.max()
     if not widest > 0.0:
-        return greedy(mean, available)
-    return _largest_of_normals(mean, np.maximum(deviation, 1e-12 * widest), available)
+        return greedy(m, mask)
+    return _largest_of_normals(m, np.maximum(d, 1e-12 * widest), mask)
+
+
+def _checked(name: str, value: object, rule: Constraint) -> Any:
+    """By hand rather than by `validated`, because learners come here in every round."""
+    try:
+        return rule.clean(value)
+    except ValueError:
+        raise ValueError(f"{name} must be {rule}, got {quoted(value)}") from None
 
 
 _STEP, _FINEST, _REACH = 0.5, 1.0 / 64.0, 8.0
 """Grid of `largest_of_normals`, in deviations of the action at hand: finer where another is narrower, to a limit."""
 
 
-def _by_rows(values: npt.ArrayLike, available: npt.ArrayLike | None) -> tuple[Array, Mask, Array]:
-    """Values as rows, a mask of one row or as many, and room for the answer."""
-    v = np.ascontiguousarray(values, float)
+def _by_rows(name: str, values: npt.ArrayLike, available: npt.ArrayLike | None) -> tuple[Array, Mask, Array, Array]:
+    """Values as rows, a mask of one row or as many, and room for the answer: as rows, and in the values' shape."""
+    if type(values) is _ARRAY and values.dtype is _FLOAT and values.flags.c_contiguous:
+        v = values
+    else:
+        v = _checked(name, values, _ANY)
+    if not (v.size and 0 < v.ndim < 9):
+        raise ValueError(f"{name} must have a number for each action, got {quoted(values)}")
     n = v.shape[-1]
-    v = v.reshape(-1, n)
-    if available is None:
-        return v, np.ones((1, n), bool), np.empty_like(v)
-    mask = np.asarray(available)
-    if mask.dtype != bool or mask.ndim < 1 or mask.shape[-1] != n or mask.size not in (n, v.size):
-        raise ValueError(f"available must be booleans, one mask of {n} or one for each row, got {available!r}")
-    mask = np.ascontiguousarray(mask).reshape(-1, n)
+    answer = np.empty(v.shape)
+    mask = np.ones((1, n), bool) if available is None else _mask(available, n, v.size)
+    return v.reshape(-1, n), mask, answer.reshape(-1, n), answer
+
+
+def _mask(available: npt.ArrayLike, n: int, size: int) -> Mask:
+    if type(available) is _ARRAY and available.dtype is _BOOL and available.flags.c_contiguous:
+        mask = available
+    else:
+        mask = _checked("available", available, _MASK)
+    if mask.ndim < 1 or mask.shape[-1] != n or mask.size not in (n, size):
+        raise ValueError(f"available must be booleans, one mask of {n} or one for each row, got {quoted(available)}")
+    mask = mask.reshape(-1, n)
     if not _leaves_some(mask):
-        raise ValueError(f"available must leave at least one action, got {available!r}")
-    return v, mask, np.empty_like(v)
+        raise ValueError(f"available must leave at least one action, got {quoted(available)}")
+    return mask
 
 
 @kernel
@@ -159,8 +208,10 @@ def _sharpened(values: Array, q: float, mask: Mask, out: Array) -> bool:
 
 @kernel
 def greedy_rows(scores: Array, mask: Mask, out: Array) -> bool:
-    """`greedy` for other kernels: row by row into `out`; False at a NaN."""
+    """`greedy` for other kernels: row by row into `out`; False at a NaN, or where shapes do not match."""
     n, k = scores.shape
+    if mask.shape[1] != k or mask.shape[0] not in (1, n) or out.shape != scores.shape:
+        return False
     for i in range(n):
         allowed = mask[i] if mask.shape[0] > 1 else mask[0]
         largest = -np.inf
@@ -199,8 +250,12 @@ def _explore(distribution: Array, mu: float, mask: Mask, out: Array) -> bool:
 @kernel
 def _sample(distribution: Array, draw: float) -> int:
     total = 0.0
+    least = 0.0
     for a in range(distribution.shape[0]):
         total += distribution[a]
+        least = min(least, distribution[a])
+    if not (total < np.inf and least == 0.0 and 0.0 <= draw < 1.0):  # NaN is not below inf
+        return -1
     left = draw * total
     chosen = -1
     for a in range(distribution.shape[0]):

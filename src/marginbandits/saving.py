@@ -22,6 +22,7 @@ from typing import IO, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.exports import exported
 from marginbandits.state import Field
 from marginbandits.validation import Parametrised, quoted
 
@@ -263,9 +264,8 @@ def rebuild(description: Any, family: type[T]) -> T:
     if not isinstance(description, dict):
         raise ValueError(f"a {family.__name__} must be described by a mapping, got {quoted(description)}")
     name, arguments = description.get("class"), description.get("parameters")
-    package = sys.modules[__name__.partition(".")[0]]
-    if isinstance(name, str) and name in getattr(package, "__all__", ()):
-        getattr(package, name)  # an exported class is imported when it is first asked for
+    if isinstance(name, str):
+        exported(name)  # imported when first asked for: now, if it has not been yet
     found = [one for one in _subclasses(family) if public_name(one) == name]
     if not found:
         raise ValueError(f"unknown {family.__name__} {quoted(name)}: import the module that defines it, then load")

@@ -48,9 +48,9 @@ _left: ContextVar[int | None] = ContextVar("left", default=None)
 
 
 @contextmanager
-def room(size: int) -> Iterator[None]:
-    """Let `zeros` hand out so many bytes, and no more."""
-    token = _left.set(size)
+def room(size: int | None = None) -> Iterator[None]:
+    """Let `zeros` hand out so many bytes in all, and no more; `LIMIT` if none are said."""
+    token = _left.set(LIMIT if size is None else size)
     try:
         yield
     finally:
@@ -91,14 +91,15 @@ class Record:
     def attach(self, journal: "Journal") -> None:
         """From now on, keep in this journal what changes."""
         self.journal = journal
+        if type(self).undo is not Record.undo:
+            journal.keeps_itself(self)
 
     def fields(self) -> Mapping[str, Field]:
         """The live arrays, by name."""
         raise NotImplementedError
 
     def undo(self, stamp: int) -> None:
-        """Put back what was kept under this stamp; for records that call `Journal.note`."""
-        raise NotImplementedError
+        """Put back what changed under this stamp: for records that keep it themselves, at most once a round."""
 
     def refuse_saving(self) -> None:
         """Raise a ValueError if there is more to the record than its arrays."""
@@ -155,34 +156,24 @@ class Journal:
 
     def __init__(self) -> None:
         self.stamp = 0
-        self.begin()
+        self._kept: list[Any] = []
+        self._whole = self._drawn = False
+        self._records: list[Record] = []
 
     def begin(self) -> None:
         """Forget what was kept: a round begins."""
-        self._kept: list[Any] = []
-        self._noted: set[int] = set()
+        self._kept.clear()
         self._whole = self._drawn = False
         self.stamp += 1
-
-    def clear(self) -> None:
-        """Keep no more of a round that was learnt."""
-        self._kept = []
 
     def keep(self, array: npt.NDArray[Any], index: Any = ...) -> None:
         """Remember `array[index]`."""
         if not self._whole:
             self._kept.append((array, index, array[index].copy()))
 
-    def note(self, record: Record, last: npt.NDArray[Any]) -> int:
-        """A record will keep in `last` what it changes, by itself; returns the stamp to keep it under.
-
-        What an earlier of the rounds that are learnt together has kept there is remembered first.
-        """
-        if id(record) in self._noted:
-            self.keep(last)
-        self._noted.add(id(record))
-        self._kept.append(record)
-        return self.stamp
+    def keeps_itself(self, record: Record) -> None:
+        """A record that keeps what it changes under the journal's `stamp`, by itself."""
+        self._records.append(record)
 
     def keep_all(self, state: State) -> None:
         """Remember everything, once for many rounds."""
@@ -206,16 +197,14 @@ class Journal:
             try:
                 for entry in reversed(self._kept):
                     self._put_back(entry)
-                self._kept = []
+                for record in () if self._whole else self._records:
+                    record.undo(self.stamp)
+                self._kept.clear()
             except KeyboardInterrupt:
                 continue
             return
 
     def _put_back(self, entry: Any) -> None:
-        if isinstance(entry, Record):
-            if not self._whole:
-                entry.undo(self.stamp)
-            return
         target, where, before = entry
         if isinstance(target, np.ndarray):
             target[where] = before

@@ -25,8 +25,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from marginbandits.arrays import Integers, Numbers, Scores
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Parametrised, Real, validated
+from marginbandits.validation import ActionCount, Parametrised, Real, quoted, validated
 
 __all__ = [
     "Hinge",
@@ -42,6 +43,10 @@ __all__ = [
 ]
 
 Margin = Annotated[float, Real(above=0)]
+Vectors = Annotated[npt.ArrayLike, Numbers(*range(1, 9), low=-1e300, high=1e300)]
+"""A number for each action, along the last axis."""
+Losses = Annotated[npt.ArrayLike, Numbers(*range(1, 9), low=0, high=1)]
+Labels = Annotated[npt.ArrayLike, Integers(low=0)]
 
 
 class _WithMargin(Parametrised):
@@ -53,11 +58,13 @@ class _WithMargin(Parametrised):
 class Hinge(_WithMargin):
     """ψ(s) = max(1 + s/γ, 0): convex, so its minimisers can be found and its posteriors sampled."""
 
-    def __call__(self, scores: npt.ArrayLike) -> Array:
+    @validated
+    def __call__(self, scores: Scores) -> Array:
         """Values ψ(s), elementwise."""
         return np.maximum(1.0 + np.asarray(scores, float) / self.margin, 0.0)
 
-    def slope(self, scores: npt.ArrayLike) -> Array:
+    @validated
+    def slope(self, scores: Scores) -> Array:
         """1/γ where s > -γ, else 0."""
         s = np.asarray(scores, float)
         return _slope(s, s > -self.margin, self.margin)
@@ -66,11 +73,13 @@ class Hinge(_WithMargin):
 class Ramp(_WithMargin):
     """φ(s) = min(ψ(s), 1): bounded, so one bad action costs at most its loss; not convex."""
 
-    def __call__(self, scores: npt.ArrayLike) -> Array:
+    @validated
+    def __call__(self, scores: Scores) -> Array:
         """Values φ(s), elementwise."""
         return np.clip(1.0 + np.asarray(scores, float) / self.margin, 0.0, 1.0)
 
-    def slope(self, scores: npt.ArrayLike) -> Array:
+    @validated
+    def slope(self, scores: Scores) -> Array:
         """1/γ where -γ < s < 0, else 0."""
         s = np.asarray(scores, float)
         return _slope(s, (s > -self.margin) & (s < 0.0), self.margin)
@@ -82,11 +91,13 @@ class RelativeMargin(_WithMargin):
     It is 2/γ-Lipschitz in the largest coordinate change (ramp and hinge: 1/γ), and not convex.
     """
 
-    def __call__(self, scores: npt.ArrayLike) -> Array:
+    @validated
+    def __call__(self, scores: Scores) -> Array:
         """Values θ(s) over the last axis."""
         return np.maximum(1.0 + _gap(scores) / self.margin, 0.0)
 
-    def slope(self, scores: npt.ArrayLike) -> Array:
+    @validated
+    def slope(self, scores: Scores) -> Array:
         """Derivative in the action's own score, the largest score held fixed: 1/γ where -γ < s_a - max s < 0."""
         gap = _gap(scores)
         return _slope(gap, (gap > -self.margin) & (gap < 0.0), self.margin)
@@ -110,17 +121,20 @@ class SmoothedHinge(Parametrised):
         self.margin = margin
         self.width = width
 
-    def __call__(self, scores: npt.ArrayLike) -> Array:
+    @validated
+    def __call__(self, scores: Scores) -> Array:
         """Values, elementwise."""
         _, ratio, sigma = self._standardised(scores)
         ratio = np.maximum(ratio, -50.0)  # 0 to double precision, and defined at -inf
         return np.asarray(sigma * (ratio * ndtr(ratio) + _normal_density(ratio)))[()]
 
-    def slope(self, scores: npt.ArrayLike) -> Array:
+    @validated
+    def slope(self, scores: Scores) -> Array:
         """First derivative, elementwise."""
         return np.asarray(ndtr(self._standardised(scores)[1]) / self.margin)[()]
 
-    def curvature(self, scores: npt.ArrayLike) -> Array:
+    @validated
+    def curvature(self, scores: Scores) -> Array:
         """Second derivative, elementwise."""
         _, ratio, sigma = self._standardised(scores)
         return np.asarray(_normal_density(ratio) / (sigma * self.margin**2))[()]
@@ -131,13 +145,15 @@ class SmoothedHinge(Parametrised):
         return v, v / sigma, sigma
 
 
-def centred(scores: npt.ArrayLike) -> Array:
+@validated
+def centred(scores: Vectors) -> Array:
     """Raw scores minus their mean over actions: the sum-to-zero representative the surrogates need."""
     s = np.asarray(scores, float)
     return np.asarray(s - s.mean(-1, keepdims=True))
 
 
-def cost_sensitive_hinge(scores: npt.ArrayLike, label: npt.ArrayLike, margin: float) -> Array:
+@validated
+def cost_sensitive_hinge(scores: Vectors, label: Labels, margin: Margin) -> Array:
     """CC-hinge Σ_{y ≠ label} ψ(f_y) of the centred scores: <ℓ, ψ> for the 0/1 loss of multiclass prediction."""
     s = centred(scores)
     values = Hinge(margin)(s)
@@ -145,7 +161,8 @@ def cost_sensitive_hinge(scores: npt.ArrayLike, label: npt.ArrayLike, margin: fl
     return np.asarray(values.sum(-1) - own)[()]
 
 
-def multiclass_hinge(scores: npt.ArrayLike, label: npt.ArrayLike, margin: float) -> Array:
+@validated
+def multiclass_hinge(scores: Vectors, label: Labels, margin: Margin) -> Array:
     """MC-hinge max(1 - (s_label - max_{y ≠ label} s_y)/γ, 0): the multiclass SVM's loss; raw scores allowed.
 
     CC^γ = 0 implies MC^{Kγ} = 0 (`multiclass_margin`). Not conversely for K >= 3: the scores (c, 0, -c) have MC^c = 0
@@ -165,13 +182,16 @@ def multiclass_margin(n_actions: ActionCount, margin: Margin) -> float:
 
 
 @validated
-def margin_loss(scores: npt.ArrayLike, losses: npt.ArrayLike, margin: Margin) -> Array:
+def margin_loss(scores: Vectors, losses: Losses, margin: Margin) -> Array:
     """Σ_a ℓ(a) 1{s_a >= -γ}: the benchmark of the paper's margin bounds."""
-    return np.asarray((np.asarray(losses, float) * (np.asarray(scores, float) >= -margin)).sum(-1))[()]
+    s, paid = np.asarray(scores, float), np.asarray(losses, float)
+    if paid.shape[-1] != s.shape[-1] or (paid.ndim > 1 < s.ndim and paid.shape != s.shape):
+        raise ValueError(f"losses must go with scores of shape {s.shape}, got shape {paid.shape}")
+    return np.asarray((paid * (s >= -margin)).sum(-1))[()]
 
 
 @validated
-def realizable_scores(losses: npt.ArrayLike, margin: Margin) -> Array:
+def realizable_scores(losses: Losses, margin: Margin) -> Array:
     """Scores under which hinge play is optimal: Kγ/n - γ on the n actions of least loss, -γ elsewhere.
 
     Then <ℓ, ψ(s)> = K min ℓ. Ties share the mass, which keeps the sum at zero; |s| reaches (K - 1)γ at most.
@@ -186,13 +206,16 @@ def realizable_scores(losses: npt.ArrayLike, margin: Margin) -> Array:
 
 def _index(label: npt.ArrayLike, scores: Array) -> npt.NDArray[np.int64]:
     index = np.asarray(label)
-    if index.dtype.kind not in "iu" or ((index < 0) | (index >= scores.shape[-1])).any():
-        raise ValueError(f"label must be whole numbers from 0 to {scores.shape[-1] - 1}, got {label!r}")
+    if index.shape != scores.shape[:-1] or (index >= scores.shape[-1]).any():
+        rule = f"whole numbers from 0 to {scores.shape[-1] - 1}, one for each of the rows of scores"
+        raise ValueError(f"label must be {rule}, got {quoted(label)}")
     return index[..., None]
 
 
 def _gap(scores: npt.ArrayLike) -> Array:
     s = np.asarray(scores, float)
+    if not s.ndim or not s.shape[-1]:
+        raise ValueError(f"scores must have one for each action, got {quoted(scores)}")
     return np.asarray(s - s.max(-1, keepdims=True))
 
 

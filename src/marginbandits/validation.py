@@ -10,41 +10,54 @@ Traceback (most recent call last):
     ...
 ValueError: eta must be a finite number above 0, got -1
 
-The same declarations give the tests their bad values, and the documentation its allowed ranges, so the three cannot
-disagree. Everything that is refused is refused with a `ValueError` that names the argument and the value.
+A plain class as an annotation is a declaration too (`game: Game`, `sharp: bool`), and so is `Callable`; arrays are
+declared with `marginbandits.arrays`. The same declarations give the tests their bad values, and the documentation its
+allowed ranges, so the three cannot disagree. Everything that is refused is refused with a `ValueError` that names the
+argument and quotes at most a line of the value. Only a call that does not fit the signature is a `TypeError`.
 """
 
-import difflib
 import functools
 import inspect
 import math
 import numbers
 import secrets
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Any, ParamSpec, TypeVar, get_type_hints
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, ParamSpec, TypeVar, get_origin, get_type_hints
 
 import numpy as np
 
+from marginbandits.wording import quoted, suggestion
+
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 __all__ = [
     "ActionCount",
     "Choice",
     "Constraint",
+    "Count",
+    "Function",
+    "Horizon",
     "Instance",
     "Integer",
     "ListOf",
     "OneOf",
     "Parametrised",
+    "Positive",
     "Real",
     "Seed",
     "constraints",
+    "fits",
+    "limits",
     "quoted",
+    "record",
     "remembered",
     "suggestion",
     "validated",
+    "within",
 ]
 
 
@@ -59,6 +72,9 @@ class Constraint(ABC):
     def __str__(self) -> str:
         """Complete the sentence "eta must be …"."""
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
     @abstractmethod
     def clean(self, value: object) -> object:
         """Return the value as stored (a plain int or float); raise `ValueError` if it is not allowed."""
@@ -69,24 +85,22 @@ class Constraint(ABC):
 
 
 class Integer(Constraint):
-    """A whole number in [low, high]; booleans are not numbers here."""
+    """A whole number in [low, high]; booleans and spans of time are not numbers here."""
 
     def __init__(self, low: int | None = None, high: int | None = None) -> None:
         self.low, self.high = low, high
 
     def __str__(self) -> str:
-        limits = [f"at least {self.low}"] * (self.low is not None) + [f"at most {self.high}"] * (self.high is not None)
-        return " ".join(["a whole number", " and ".join(limits)]).strip()
+        return f"a whole number {limits(self.low, self.high)}".strip()
 
     def clean(self, value: object) -> int:
-        if not isinstance(value, bool | np.bool_) and isinstance(value, numbers.Integral):
-            number = int(value)
-            if (self.low is None or number >= self.low) and (self.high is None or number <= self.high):
-                return number
-        raise ValueError(value)
+        number = value if type(value) is int else _whole(value)
+        if (self.low is None or number >= self.low) and (self.high is None or number <= self.high):
+            return number
+        raise ValueError
 
     def bad_values(self) -> Iterator[object]:
-        yield from ("three", 2.5, math.nan, True)
+        yield from ("three", 2.5, math.nan, True, None, 1j, np.timedelta64(3, "s"))
         if self.low is not None:
             yield self.low - 1
         if self.high is not None:
@@ -105,35 +119,66 @@ class Real(Constraint):
         below: float | None = None,
     ) -> None:
         self.low, self.high, self.above, self.below = low, high, above, below
+        least, most = within(low, high, above, below)
+        self._least, self._most = max(least, -LARGEST), min(most, LARGEST)
 
     def __str__(self) -> str:
-        words = (("at least", self.low), ("above", self.above), ("at most", self.high), ("below", self.below))
-        limits = " and ".join(f"{word} {limit:g}" for word, limit in words if limit is not None)
-        return f"a finite number {limits}".strip()
+        return f"a finite number {limits(self.low, self.high, self.above, self.below)}".strip()
 
     def clean(self, value: object) -> float:
-        if not isinstance(value, bool | np.bool_) and isinstance(value, numbers.Real):
-            try:
-                number = float(value)
-            except OverflowError:
-                raise ValueError(value) from None
-            if (
-                abs(number) <= LARGEST
-                and (self.low is None or number >= self.low)
-                and (self.high is None or number <= self.high)
-                and (self.above is None or number > self.above)
-                and (self.below is None or number < self.below)
-            ):
-                return number
-        raise ValueError(value)
+        number = value if type(value) is float else _real(value)
+        if self._least <= number <= self._most:
+            return number
+        raise ValueError
 
     def bad_values(self) -> Iterator[object]:
-        yield from ("much", math.nan, math.inf, -math.inf, 1e101, None)
+        yield from ("much", math.nan, math.inf, -math.inf, 1e101, None, True, 1j, np.timedelta64(1, "s"))
         yield from (limit for limit in (self.above, self.below) if limit is not None)
         if self.low is not None:
             yield self.low - 1
         if self.high is not None:
-            yield self.high + 1
+            yield self.high + max(1.0, 1e-9 * abs(self.high))
+
+
+def limits(
+    low: float | None = None, high: float | None = None, above: float | None = None, below: float | None = None
+) -> str:
+    """An interval in words.
+
+    >>> limits(0, below=1)
+    'at least 0 and below 1'
+    """
+    words = (("at least", low), ("above", above), ("at most", high), ("below", below))
+    return " and ".join(f"{word} {limit:.15g}" for word, limit in words if limit is not None)
+
+
+def within(
+    low: float | None = None, high: float | None = None, above: float | None = None, below: float | None = None
+) -> tuple[float, float]:
+    """The least and the largest float of an interval; where it has no end, finite ones all the same."""
+    least, most = -sys.float_info.max, sys.float_info.max
+    least = max(least if low is None else low, least if above is None else math.nextafter(above, math.inf))
+    most = min(most if high is None else high, most if below is None else math.nextafter(below, -math.inf))
+    return float(least), float(most)
+
+
+_NO_NUMBERS = (bool, np.bool_, np.timedelta64)
+"""What Python or NumPy counts among the numbers though it is none."""
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, _NO_NUMBERS) or not isinstance(value, numbers.Integral):
+        raise ValueError
+    return int(value)
+
+
+def _real(value: object) -> float:
+    if isinstance(value, _NO_NUMBERS) or not isinstance(value, numbers.Real):
+        raise ValueError
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError from None
 
 
 class Choice(Constraint):
@@ -148,7 +193,7 @@ class Choice(Constraint):
     def clean(self, value: object) -> str:
         if isinstance(value, str) and value in self.words:
             return value
-        raise ValueError(value)
+        raise ValueError
 
     def bad_values(self) -> Iterator[object]:
         yield from ("", self.words[0] + "x", 0)
@@ -167,10 +212,25 @@ class Instance(Constraint):
     def clean(self, value: object) -> object:
         if isinstance(value, self.classes):
             return value
-        raise ValueError(value)
+        raise ValueError
 
     def bad_values(self) -> Iterator[object]:
         yield object()
+
+
+class Function(Constraint):
+    """Anything that can be called."""
+
+    def __str__(self) -> str:
+        return "a function"
+
+    def clean(self, value: object) -> object:
+        if callable(value):
+            return value
+        raise ValueError
+
+    def bad_values(self) -> Iterator[object]:
+        yield from ("f", 1, None)
 
 
 class ListOf(Constraint):
@@ -183,9 +243,10 @@ class ListOf(Constraint):
         return f"a list, each item {self.item}"
 
     def clean(self, value: object) -> list[object]:
-        if isinstance(value, list | tuple | np.ndarray) and len(value) > 0:
-            return [self.item.clean(one) for one in value]
-        raise ValueError(value)
+        plain = isinstance(value, np.ndarray) and value.ndim == 1 and not np.ma.is_masked(value)
+        if (isinstance(value, list | tuple) or plain) and len(value) > 0:  # type: ignore[arg-type]  # each has a length
+            return [self.item.clean(one) for one in value]  # type: ignore[attr-defined]  # and items
+        raise ValueError
 
     def bad_values(self) -> Iterator[object]:
         yield from ([], "list", *([bad] for bad in self.item.bad_values()))
@@ -206,7 +267,7 @@ class OneOf(Constraint):
                 return option.clean(value)
             except ValueError:
                 continue
-        raise ValueError(value)
+        raise ValueError
 
     def bad_values(self) -> Iterator[object]:
         for value in (value for option in self.options for value in option.bad_values()):
@@ -216,46 +277,37 @@ class OneOf(Constraint):
                 yield value
 
 
-def quoted(value: object) -> str:
-    """The value as an error shows it: at most a line of it, however long it is.
-
-    >>> quoted("x" * 1_000_000) == "'" + "x" * 59 + "…"
-    True
-    """
-    if isinstance(value, str | bytes):
-        value = value[:100]  # so that a long one is not written out only to be cut
-    elif isinstance(value, int) and abs(value) >= 10**60:
-        return f"a whole number of {value.bit_length()} bits"
-    elif isinstance(value, np.ndarray) and value.size > 64:
-        return f"an array of {value.dtype} of shape {value.shape}"
-    elif isinstance(value, list | tuple | dict | set) and len(value) > 64:
-        return f"a {type(value).__name__} of {len(value)} items"
-    try:
-        text = " ".join(repr(value).split())
-    except Exception:  # whatever a stranger's repr raises, the error it was for is more useful
-        return f"an object of {type(value).__name__}"
-    return text if len(text) <= 80 else text[:60] + "…"
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """The end of an error about an unknown name: the nearest known one, or all of them.
-
-    >>> suggestion("digit", ["digits", "iris"])
-    "; did you mean 'digits'?"
-    """
-    names = sorted(known)
-    near = difflib.get_close_matches(word, names, 1, cutoff=0.5)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(names)}"
-
-
-ActionCount = Annotated[int, Integer(2)]
+ActionCount = Annotated[int, Integer(2, 10**7)]
 """K: a bandit needs at least two actions."""
+
+Count = Annotated[int, Integer(1, 10**9)]
+"""How many there are of something that is kept in memory."""
+
+Horizon = Annotated[int, Integer(1, 10**66)]
+"""T, where rounds are only spoken of."""
+
+Positive = Annotated[float, Real(1e-30, 1e30)]
+"""A margin, a radius, a bound: what is squared and multiplied without leaving the range of floats."""
 
 Seed = Annotated[
     int | np.random.Generator | None,
-    OneOf(Integer(0), Instance(np.random.Generator), Instance(type(None))),
+    OneOf(Integer(0, 2**128 - 1), Instance(np.random.Generator), Instance(type(None))),
 ]
 """A whole number, a NumPy generator, or None for a fresh whole number (see `remembered`)."""
+
+
+def fits(**sizes: int) -> None:
+    """Refuse, before it is made, an array of these sizes with more than 10^9 numbers (8 GB).
+
+    >>> fits(n_rounds=10**6, n_features=10**6)
+    Traceback (most recent call last):
+        ...
+    ValueError: n_rounds x n_features must be at most 10^9 numbers, got 1000000 x 1000000
+    """
+    if math.prod(sizes.values()) > 10**9:
+        raise ValueError(
+            f"{' x '.join(sizes)} must be at most 10^9 numbers, got {' x '.join(map(str, sizes.values()))}"
+        )
 
 
 def remembered(seed: int | np.random.Generator | None) -> int | np.random.Generator:
@@ -267,32 +319,67 @@ def remembered(seed: int | np.random.Generator | None) -> int | np.random.Genera
 def constraints(function: Callable[..., object]) -> dict[str, Constraint]:
     """The constraint of each declared argument, by name."""
     hints = get_type_hints(function, include_extras=True)
-    return {
-        name: item
-        for name, hint in hints.items()
-        for item in getattr(hint, "__metadata__", ())
-        if isinstance(item, Constraint)
-    }
+    found = {name: _constraint(hint) for name, hint in hints.items() if name != "return"}
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def _constraint(hint: Any) -> Constraint | None:
+    for item in getattr(hint, "__metadata__", ()):
+        if isinstance(item, Constraint):
+            return item
+    if get_origin(hint) is Callable:
+        return Function()
+    # A bare int or float says too little: 1 is a float to most people, True is none.
+    if isinstance(hint, type) and get_origin(hint) is None and hint not in (int, float, object, Any):
+        return Instance(hint)
+    return None
 
 
 def validated(function: Callable[P, R]) -> Callable[P, R]:
-    """Check every annotated argument of a call against its declaration before the function runs."""
-    signature = inspect.signature(function)
+    """Check every declared argument of a call before the function runs."""
+    names = list(inspect.signature(function).parameters)
+    rules: dict[str, Constraint] = {}
 
     @functools.wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        for name, constraint in constraints(function).items():
-            if name in bound.arguments:
-                value = bound.arguments[name]
-                try:
-                    bound.arguments[name] = constraint.clean(value)
-                except ValueError:
-                    raise ValueError(f"{name} must be {constraint}, got {quoted(value)}") from None
-        return function(*bound.args, **bound.kwargs)
+    def checked(*args: Any, **kwargs: Any) -> R:
+        if not rules:  # not before the first call: an annotation may name what is defined later
+            rules.update(constraints(function))
+        if args:
+            args = (
+                tuple([_cleaned(rules, name, one) for name, one in zip(names, args, strict=False)]) + args[len(names) :]
+            )
+        for name, value in kwargs.items():
+            kwargs[name] = _cleaned(rules, name, value)
+        return function(*args, **kwargs)
 
     return checked
+
+
+def _cleaned(rules: dict[str, Constraint], name: str, value: object) -> object:
+    rule = rules.get(name)
+    if rule is None:
+        return value
+    try:
+        return rule.clean(value)
+    except ValueError:
+        raise ValueError(f"{name} must be {rule}, got {quoted(value)}") from None
+
+
+def record(cls: type[T]) -> type[T]:
+    """Check the fields of a dataclass by their declarations whenever one is made.
+
+    >>> from dataclasses import dataclass
+    >>> @record
+    ... @dataclass(frozen=True)
+    ... class Point:
+    ...     x: Annotated[float, Real()]
+    >>> Point("left")
+    Traceback (most recent call last):
+        ...
+    ValueError: x must be a finite number, got 'left'
+    """
+    cls.__init__ = validated(cls.__init__)  # type: ignore[method-assign]  # it has the same arguments
+    return cls
 
 
 class Parametrised:

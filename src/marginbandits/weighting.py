@@ -29,8 +29,9 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.arrays import Numbers, Probabilities
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Integer, Real, validated
+from marginbandits.validation import ActionCount, Integer, Real, quoted, validated
 
 __all__ = [
     "geometric_moments",
@@ -42,18 +43,20 @@ __all__ = [
     "thresholded",
 ]
 
-Action = Annotated[int, Integer(0)]
+Action = Annotated[int, Integer(0, 10**7)]
 Loss = Annotated[float, Real(0, 1)]
-Probability = Annotated[float, Real(above=0, high=1)]
-Cap = Annotated[int, Integer(1)]
+Probability = Annotated[float, Real(1e-300, 1)]
+Cap = Annotated[int, Integer(1, 10**7)]
 
 
-def loss_side(n_actions: int, action: int, loss: float, probability: float) -> Array:
+@validated
+def loss_side(n_actions: ActionCount, action: Action, loss: Loss, probability: Probability) -> Array:
     """Inverse-propensity estimate: all weight on the played action."""
     return mixed(n_actions, action, loss, probability, share=1.0)
 
 
-def reward_side(n_actions: int, action: int, loss: float, probability: float) -> Array:
+@validated
+def reward_side(n_actions: ActionCount, action: Action, loss: Loss, probability: Probability) -> Array:
     """The reward of the played action, charged to every other one: a success says something about all."""
     return mixed(n_actions, action, loss, probability, share=0.0)
 
@@ -75,11 +78,14 @@ def mixed(
     return estimate
 
 
-def thresholded(distribution: npt.ArrayLike, action: int, loss: float) -> Array:
+@validated
+def thresholded(distribution: Annotated[npt.ArrayLike, Numbers(1, low=0, high=1)], action: Action, loss: Loss) -> Array:
     """Loss side for rare actions, reward side for likely ones: both sides' variance stays bounded without a floor."""
     p = np.asarray(distribution, float)
-    if p.ndim != 1 or not 0 <= action < len(p):
-        raise ValueError(f"action must be an index of the distribution, got {action} and {distribution!r}")
+    if not abs(p.sum() - 1.0) < 1e-6:
+        raise ValueError(f"distribution must sum to 1, got {quoted(distribution)}")
+    if not (action < len(p) and p[action] > 0.0):
+        raise ValueError(f"action must be one of positive probability, got {action} and {quoted(distribution)}")
     likely = p > 0.5
     share = 0.0 if likely[action] else 1.0
     return mixed(len(p), action, loss, float(p[action]), share=share) + likely
@@ -94,7 +100,8 @@ def geometric_weight(draw: Callable[[], int], action: Action, cap: Cap) -> int:
     return next((k for k in range(1, cap) if draw() == action), cap)
 
 
-def rao_blackwell_weight(probabilities: npt.ArrayLike) -> Array:
+@validated
+def rao_blackwell_weight(probabilities: Annotated[npt.ArrayLike, Numbers(*range(1, 9), low=0, high=1)]) -> Array:
     """Σ_k Π_{j<k} (1 - p_j), k = 1…M, for the action's probability p_j under each of M independent parameters.
 
     The expectation of `geometric_weight` (cap M) given those parameters; the last one never matters.
@@ -103,13 +110,11 @@ def rao_blackwell_weight(probabilities: npt.ArrayLike) -> Array:
     np.float64(1.75)
     """
     p = np.asarray(probabilities, float)
-    if not p.size or not ((p >= 0) & (p <= 1)).all():
-        raise ValueError(f"probabilities must be one or more numbers in [0, 1], got {probabilities!r}")
     return np.asarray(1.0 + np.cumprod(1.0 - p[..., :-1], -1).sum(-1))[()]
 
 
 @validated
-def geometric_moments(probability: npt.ArrayLike, cap: Cap) -> tuple[Array, Array]:
+def geometric_moments(probability: Probabilities, cap: Cap) -> tuple[Array, Array]:
     """Mean and second moment of min(Geometric(q), M).
 
     Mean (1 - r^M)/q and second moment [1 + r - (2M + 1) r^M + (2M - 1) r^{M+1}]/q², with r = 1 - q; at most 2/q².
@@ -119,8 +124,8 @@ def geometric_moments(probability: npt.ArrayLike, cap: Cap) -> tuple[Array, Arra
     (np.float64(1.5), np.float64(2.5))
     """
     q = np.asarray(probability, float)
-    if not ((q >= 0) & (q <= 1)).all():
-        raise ValueError(f"probability must lie in [0, 1], got {probability!r}")
+    if q.size * cap > 10**8:
+        raise ValueError(f"cap must be at most {10**8 // q.size} for {q.size} probabilities, got {cap}")
     k = np.arange(cap)
     survives = (1.0 - q[..., None]) ** k
     return np.asarray(survives.sum(-1))[()], np.asarray(((2 * k + 1) * survives).sum(-1))[()]

@@ -7,10 +7,12 @@ import numpy as np
 
 from marginbandits.checks.common import check_parameters, expect
 from marginbandits.types import Decision, Environment
+from marginbandits.validation import validated
 
 __all__ = ["check_environment"]
 
 
+@validated
 def check_environment(environment: Callable[..., Any], **arguments: Any) -> None:
     """Check an environment class, built with `arguments`: bad parameters, rounds, losses, repetition."""
     built = environment(**arguments)

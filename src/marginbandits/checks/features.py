@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from marginbandits.checks.common import check_parameters, expect, same_arrays
+from marginbandits.validation import validated
 
 __all__ = ["check_features"]
 
 
+@validated
 def check_features(features: Callable[..., Any], **arguments: Any) -> None:
     """Check a feature map class, built with `arguments`."""
     check_parameters(features, arguments)

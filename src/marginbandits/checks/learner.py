@@ -26,10 +26,12 @@ from marginbandits.checks.rounds import (
     train,
 )
 from marginbandits.types import Decision, Learner
+from marginbandits.validation import validated
 
 __all__ = ["check_learner"]
 
 
+@validated
 def check_learner(learner: Build, **arguments: object) -> dict[str, str]:
     """Check a learner class (or any function of `n_actions` and `seed` that builds one) against the contract.
 

@@ -1,16 +1,18 @@
 """What every score class promises: scores that sum to zero, and exact constants L, B, R."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from marginbandits.checks.common import expect
 from marginbandits.types import ParametricScores, Scores
+from marginbandits.validation import Integer, ListOf, validated
 
 __all__ = ["check_scores"]
 
 
-def check_scores(scores: Any, context_shape: tuple[int, ...]) -> None:
+@validated
+def check_scores(scores: Any, context_shape: Annotated[tuple[int, ...], ListOf(Integer(1, 10**6))]) -> None:
     """Check a score class on contexts of the given shape, (d,) or (K, d), whose rows have norm at most 1."""
     expect(isinstance(scores, Scores), "it must have n_actions and a bound")
     rng = np.random.default_rng(0)

@@ -7,10 +7,12 @@ import numpy as np
 
 from marginbandits.checks.common import check_parameters, expect
 from marginbandits.types import Surrogate
+from marginbandits.validation import validated
 
 __all__ = ["check_surrogate"]
 
 
+@validated
 def check_surrogate(surrogate: Callable[..., Any], **arguments: Any) -> None:
     """Check a surrogate class, built with `arguments` (a margin at least)."""
     check_parameters(surrogate, arguments)

@@ -98,8 +98,8 @@ def a_failed_round_changes_nothing(build: Build) -> None:
             train(two, trained, matrix=matrix)
             contexts, losses = zip(*stream(6, matrix=matrix, seed=8), strict=True)
             before = snapshot(one)
-            with _failing(one):
-                for n in (1, 6):
+            for n in (1, 6):
+                with _failing(one, n // 2):
                     decisions, costs = [Decision(0, 0.5)] * n, [float(loss[0]) for loss in losses[:n]]
                     try:
                         one.learn_many(list(contexts[:n]), decisions, costs)
@@ -118,14 +118,16 @@ class _InjectedError(Exception):
 
 
 @contextmanager
-def _failing(agent: Learner) -> Iterator[None]:
-    """While this lasts, every round fails after everything was done."""
+def _failing(agent: Learner, after: int) -> Iterator[None]:
+    """While this lasts, every round but the first so many fails after everything was done."""
     inner: Any = agent
-    update = inner._update
+    update, left = inner._update, [after]
 
     def fails(*args: object) -> None:
         update(*args)
-        raise _InjectedError
+        left[0] -= 1
+        if left[0] < 0:
+            raise _InjectedError
 
     inner._update = fails
     try:

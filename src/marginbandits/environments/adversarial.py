@@ -11,13 +11,23 @@ from typing import Annotated
 
 import numpy as np
 
+from marginbandits.arrays import Numbers
 from marginbandits.environments.base import Oblivious, loss_of, zero_one_losses
 from marginbandits.types import Array, Decision
-from marginbandits.validation import ActionCount, Integer, Parametrised, Real, Seed, remembered, validated
+from marginbandits.validation import (
+    ActionCount,
+    Count,
+    Integer,
+    Parametrised,
+    Real,
+    Seed,
+    fits,
+    quoted,
+    remembered,
+    validated,
+)
 
 __all__ = ["AdaptiveAdversary", "Drifting", "Switching"]
-
-Count = Annotated[int, Integer(1)]
 
 
 class Switching(Oblivious):
@@ -30,9 +40,11 @@ class Switching(Oblivious):
         n_features: Count,
         n_rounds: Count,
         *,
-        n_switches: Annotated[int, Integer(0)] = 3,
+        n_switches: Annotated[int, Integer(0, 10**9)] = 3,
         seed: Seed = None,
     ) -> None:
+        fits(n_rounds=n_rounds, n_actions=n_actions, n_features=n_features)
+        fits(n_switches=n_switches + 1, n_actions=n_actions, n_features=n_features)
         self.n_features, self.n_switches, self.seed = n_features, n_switches, remembered(seed)
         rng = np.random.default_rng(self.seed)
         contexts = rng.standard_normal((n_rounds, n_features))
@@ -52,9 +64,12 @@ class Drifting(Oblivious):
         n_features: Count,
         n_rounds: Count,
         *,
-        turns: Annotated[float, Real(0)] = 0.5,
+        turns: Annotated[float, Real(0, 1e9)] = 0.5,
         seed: Seed = None,
     ) -> None:
+        fits(n_rounds=n_rounds, n_actions=n_actions)
+        fits(n_rounds=n_rounds, n_features=n_features)
+        fits(n_actions=n_actions, n_features=n_features)
         self.n_features, self.turns, self.seed = n_features, turns, remembered(seed)
         rng = np.random.default_rng(self.seed)
         contexts = rng.standard_normal((n_rounds, n_features))
@@ -73,6 +88,8 @@ class AdaptiveAdversary(Parametrised):
 
     @validated
     def __init__(self, n_actions: ActionCount, n_features: Count, n_rounds: Count, *, seed: Seed = None) -> None:
+        fits(n_rounds=n_rounds, n_features=n_features)
+        fits(n_rounds=n_rounds, n_actions=n_actions)
         self.n_actions, self.n_features, self.n_rounds, self.seed = n_actions, n_features, n_rounds, remembered(seed)
         rng = np.random.default_rng(self.seed)
         self.contexts: Array = rng.standard_normal((n_rounds, n_features))
@@ -96,14 +113,22 @@ class WatchingRound:
         self.losses: Array | None = None
         self._ties = ties
 
+    @validated
     def reveal(self, decision: Decision) -> float:
         """Settle the losses by the decision's distribution, once, then the loss of its action."""
         if decision.distribution is None:
             raise ValueError("decision must carry its distribution: the adversary looks at it")
         if self.losses is None:
-            law = np.asarray(decision.distribution, float)
-            if law.shape != self._ties.shape or not np.isfinite(law).all():
-                raise ValueError(f"distribution must be {len(self._ties)} numbers, got {decision.distribution!r}")
-            self.losses = np.zeros(len(law))
-            self.losses[np.where(law == law.max(), self._ties, -1.0).argmax()] = 1.0
+            try:
+                law = Numbers(1).clean(decision.distribution)
+            except ValueError:
+                law = np.zeros(0)
+            if law.shape != self._ties.shape:
+                got = quoted(decision.distribution)
+                raise ValueError(f"distribution must be {len(self._ties)} numbers, got {got}")
+            losses = np.zeros(len(law))
+            losses[np.where(law == law.max(), self._ties, -1.0).argmax()] = 1.0
+            loss = loss_of(decision, losses)
+            self.losses = losses
+            return loss
         return loss_of(decision, self.losses)

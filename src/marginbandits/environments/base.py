@@ -8,12 +8,14 @@
 """
 
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.arrays import Numbers
 from marginbandits.types import Array, Decision
-from marginbandits.validation import Parametrised
+from marginbandits.validation import Integer, Parametrised, quoted, validated
 
 __all__ = ["FixedRound", "Oblivious", "flipped", "loss_of", "zero_one_losses"]
 
@@ -27,6 +29,7 @@ class FixedRound:
         self.context = context
         self.losses = losses
 
+    @validated
     def reveal(self, decision: Decision) -> float:
         """The loss of the decision's action, and of no other."""
         return loss_of(decision, self.losses)
@@ -40,8 +43,6 @@ class Oblivious(Parametrised):
 
     def _settle(self, contexts: Array, losses: Array) -> None:
         """Check and freeze the arrays; subclasses call this at the end of their constructor."""
-        if contexts.dtype.kind not in "biuf" or losses.dtype.kind not in "biuf":
-            raise ValueError(f"contexts and losses must be numbers, got {contexts.dtype} and {losses.dtype}")
         if losses.ndim != 2 or losses.shape[1] < 2 or not len(losses):
             raise ValueError(f"losses must be rounds x actions, two actions or more, got shape {losses.shape}")
         vectors = contexts.ndim == 2 and contexts.shape[1] > 0
@@ -62,7 +63,11 @@ class Oblivious(Parametrised):
         self.losses.flags.writeable = False
 
     @staticmethod
-    def of(contexts: npt.ArrayLike, losses: npt.ArrayLike) -> "Oblivious":
+    @validated
+    def of(
+        contexts: Annotated[npt.ArrayLike, Numbers(2, 3, finite=False, booleans=True)],
+        losses: Annotated[npt.ArrayLike, Numbers(2, finite=False, booleans=True)],
+    ) -> "Oblivious":
         """The environment of any two arrays of your own."""
         made = Oblivious()
         made._settle(np.asarray(contexts), np.asarray(losses))
@@ -87,14 +92,16 @@ class Oblivious(Parametrised):
 
 def loss_of(decision: Decision, losses: Array) -> float:
     """The loss of a decision's action, which must exist: a negative one is no index from the end."""
-    if not 0 <= decision.action < len(losses):
-        raise ValueError(f"action must be a whole number from 0 to {len(losses) - 1}, got {decision.action!r}")
-    return float(losses[decision.action])
+    try:
+        return float(losses[Integer(0, len(losses) - 1).clean(decision.action)])
+    except ValueError:
+        rule = f"a whole number from 0 to {len(losses) - 1}"
+        raise ValueError(f"action must be {rule}, got {quoted(decision.action)}") from None
 
 
 def zero_one_losses(labels: npt.NDArray[np.int64], n_actions: int) -> Array:
     """1{a ≠ label} for every round and action."""
-    return np.asarray(1.0 - np.eye(n_actions)[labels])
+    return np.asarray(labels[:, None] != np.arange(n_actions), float)
 
 
 def flipped(

@@ -15,14 +15,18 @@ algorithms".
 """
 
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.arrays import Integers, Numbers
 from marginbandits.types import Array, Decision, Interaction
-from marginbandits.validation import ActionCount, Parametrised, Seed, remembered, validated
+from marginbandits.validation import ActionCount, Parametrised, Seed, quoted, remembered, validated
 
 __all__ = ["Logged"]
+
+Column = Annotated[npt.ArrayLike, Numbers(1, finite=False, booleans=True)]
 
 
 class Logged(Parametrised):
@@ -31,26 +35,25 @@ class Logged(Parametrised):
     @validated
     def __init__(
         self,
-        contexts: npt.ArrayLike,
-        actions: npt.ArrayLike,
-        losses: npt.ArrayLike,
-        probabilities: npt.ArrayLike,
+        contexts: Annotated[npt.ArrayLike, Numbers(2, 3, finite=False, booleans=True)],
+        actions: Annotated[npt.ArrayLike, Integers(1, low=0)],
+        losses: Column,
+        probabilities: Column,
         *,
         n_actions: ActionCount,
         seed: Seed = None,
     ) -> None:
-        self.contexts, self.losses = _copy("contexts", contexts), _copy("losses", losses)
-        self.probabilities = _copy("probabilities", probabilities)
-        self.actions = np.array(actions)
+        self.contexts, self.losses = np.array(contexts, float), np.array(losses, float)
+        self.probabilities, self.actions = np.array(probabilities, float), np.array(actions)
         self.n_actions, self.seed = n_actions, remembered(seed)
-        if self.contexts.ndim not in (2, 3) or 0 in self.contexts.shape:
-            raise ValueError(f"contexts must be n x d, or n x K x d, n at least 1, got shape {self.contexts.shape}")
         n = len(self.contexts)
         for name in ("actions", "losses", "probabilities"):
             if getattr(self, name).shape != (n,):
                 raise ValueError(f"{name} must hold one value for each of {n} rounds, got {getattr(self, name).shape}")
-        if self.actions.dtype.kind not in "iu" or ((self.actions < 0) | (self.actions >= n_actions)).any():
-            raise ValueError(f"actions must be whole numbers from 0 to {n_actions - 1}, got {actions!r}")
+        if self.contexts.ndim == 3 and self.contexts.shape[1] != n_actions:
+            raise ValueError(f"contexts must be n x d, or n x {n_actions} x d, got shape {self.contexts.shape}")
+        if (self.actions >= n_actions).any():
+            raise ValueError(f"actions must be whole numbers from 0 to {n_actions - 1}, got {quoted(actions)}")
         _refuse("losses must lie in [0, 1]", self.losses, (self.losses >= 0) & (self.losses <= 1))
         inside = (self.probabilities > 0) & (self.probabilities <= 1)
         _refuse("probabilities must lie above 0 and at most at 1", self.probabilities, inside)
@@ -87,17 +90,11 @@ class LoggedRound:
         self._interaction = interaction
         self._kept = kept
 
+    @validated
     def reveal(self, decision: Decision) -> float | None:
         """The logged loss if the decision agrees with the log and the round is kept, else None."""
         agrees = self._kept and decision.action == self._interaction.decision.action
         return self._interaction.loss if agrees else None
-
-
-def _copy(name: str, values: npt.ArrayLike) -> Array:
-    raw = np.asarray(values)
-    if raw.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must be numbers, got {values!r}")
-    return np.array(raw, float)
 
 
 def _refuse(rule: str, values: Array, good: npt.NDArray[np.bool_]) -> None:

@@ -19,13 +19,23 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import helmert
 
+from marginbandits.arrays import Numbers
 from marginbandits.environments.base import Oblivious, flipped, zero_one_losses
 from marginbandits.types import Array, Mask
-from marginbandits.validation import ActionCount, Instance, Integer, OneOf, Real, Seed, remembered, validated
+from marginbandits.validation import (
+    ActionCount,
+    Count,
+    Instance,
+    Integer,
+    OneOf,
+    Real,
+    Seed,
+    fits,
+    remembered,
+    validated,
+)
 
 __all__ = ["HingeRealizable", "Keywords", "LinearRealizable", "LipschitzCube", "MulticlassSeparable"]
-
-Count = Annotated[int, Integer(1)]
 
 
 class HingeRealizable(Oblivious):
@@ -48,6 +58,9 @@ class HingeRealizable(Oblivious):
         noise: Annotated[float, Real(0, 1)] = 0.0,
         seed: Seed = None,
     ) -> None:
+        fits(n_features=n_features, directions=n_features)
+        fits(n_actions=n_actions, n_rounds=n_rounds)
+        fits(n_rounds=n_rounds, n_features=n_features)
         self.widest_margin = 1.0 / ((n_actions - 1) * math.sqrt(n_actions))
         margin = 0.5 * self.widest_margin if margin is None else margin
         self.n_features, self.margin, self.noise, self.seed = n_features, margin, noise, remembered(seed)
@@ -86,6 +99,7 @@ class Keywords(Oblivious):
         noise: Annotated[float, Real(0, 1)] = 0.0,
         seed: Seed = None,
     ) -> None:
+        fits(n_rounds=n_rounds, words=400)
         self.noise, self.seed = noise, remembered(seed)
         rng = np.random.default_rng(self.seed)
         topics = _some(np.ones((9, 120), bool), rng.integers(20, 41, 9), rng)
@@ -101,6 +115,9 @@ class LinearRealizable(Oblivious):
 
     @validated
     def __init__(self, n_actions: ActionCount, n_features: Count, n_rounds: Count, *, seed: Seed = None) -> None:
+        fits(n_rounds=n_rounds, n_features=n_features)
+        fits(n_rounds=n_rounds, n_actions=n_actions)
+        fits(n_actions=n_actions, n_features=n_features)
         self.n_features, self.seed = n_features, remembered(seed)
         rng = np.random.default_rng(self.seed)
         self.weights = _unit(rng.standard_normal((n_actions, n_features)))
@@ -125,6 +142,9 @@ class LipschitzCube(Oblivious):
         n_centres: Count = 4,
         seed: Seed = None,
     ) -> None:
+        fits(n_actions=n_actions, n_centres=n_centres, dimension=dimension)
+        fits(n_rounds=n_rounds, n_centres=n_centres, dimension=dimension)
+        fits(n_rounds=n_rounds, n_actions=n_actions)
         self.dimension, self.n_centres, self.seed = dimension, n_centres, remembered(seed)
         rng = np.random.default_rng(self.seed)
         self.centres: Array = rng.random((n_actions, n_centres, dimension))
@@ -132,11 +152,15 @@ class LipschitzCube(Oblivious):
         self.means = self.mean_losses(contexts)
         self._settle(contexts, (rng.random(self.means.shape) < self.means).astype(float))
 
-    def mean_losses(self, contexts: Array) -> Array:
+    @validated
+    def mean_losses(self, contexts: Annotated[npt.ArrayLike, Numbers(2, low=0, high=1)]) -> Array:
         """Expected loss of every action at any points of the cube."""
-        out = np.empty((len(contexts), len(self.centres)))
+        points = np.asarray(contexts)
+        if points.shape[1] != self.dimension:
+            raise ValueError(f"contexts must have {self.dimension} coordinates, got shape {points.shape}")
+        out = np.empty((len(points), len(self.centres)))
         for a, centres in enumerate(self.centres):
-            distance = np.abs(contexts[:, None] - centres[None]).max(-1)
+            distance = np.abs(points[:, None] - centres[None]).max(-1)
             out[:, a] = distance.min(1)
         return out
 
@@ -150,7 +174,8 @@ class MulticlassSeparable(Oblivious):
     """
 
     @validated
-    def __init__(self, n_actions: Annotated[int, Integer(3)], n_rounds: Count, *, seed: Seed = None) -> None:
+    def __init__(self, n_actions: Annotated[int, Integer(3, 10**7)], n_rounds: Count, *, seed: Seed = None) -> None:
+        fits(n_rounds=n_rounds, n_actions=n_actions)
         self.seed = remembered(seed)
         rng = np.random.default_rng(self.seed)
         centre = np.linspace(-1.0, 1.0, n_actions)

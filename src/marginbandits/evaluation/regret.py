@@ -8,15 +8,21 @@ Interval(mean=0.4, low=0.1516, high=0.6484)
 
 import functools
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from marginbandits.arrays import Numbers
 from marginbandits.types import Array
+from marginbandits.validation import Real, validated
 
 __all__ = ["Interval", "best_action_regret", "interval", "linear_policy_losses", "progressive_loss"]
+
+Losses = Annotated[npt.ArrayLike, Numbers(1, low=-1e100, high=1e100, booleans=True)]
+Runs = Annotated[npt.ArrayLike, Numbers(*range(1, 9), low=-1e100, high=1e100, booleans=True, empty=True)]
+Table = Annotated[npt.ArrayLike, Numbers(2, low=-1e100, high=1e100, booleans=True)]
 
 
 class Interval(NamedTuple):
@@ -30,22 +36,25 @@ class Interval(NamedTuple):
         return f"Interval(mean={self.mean:.4g}, low={self.low:.4g}, high={self.high:.4g})"
 
 
-def progressive_loss(losses: npt.ArrayLike) -> Array:
+@validated
+def progressive_loss(losses: Runs) -> Array:
     """Mean loss of the rounds so far, over the last axis: each action was chosen before its loss was known."""
     values = np.asarray(losses, float)
     return np.asarray(values.cumsum(-1) / np.arange(1, values.shape[-1] + 1))
 
 
-def best_action_regret(losses: npt.ArrayLike, all_losses: npt.ArrayLike) -> Array:
+@validated
+def best_action_regret(losses: Losses, all_losses: Table) -> Array:
     """Cumulative loss (T) minus that of the single action that was best over all T rounds (T x K)."""
     table = np.asarray(all_losses, float)
-    if table.ndim != 2 or np.shape(losses) != table.shape[:1]:
+    if np.shape(losses) != table.shape[:1]:
         raise ValueError(f"losses must be T numbers and all_losses T x K, got {np.shape(losses)} and {table.shape}")
     best = table.sum(0).argmin()
     return np.asarray((np.asarray(losses, float) - table[:, best]).cumsum())
 
 
-def linear_policy_losses(contexts: npt.ArrayLike, all_losses: npt.ArrayLike) -> Array:
+@validated
+def linear_policy_losses(contexts: Table, all_losses: Table) -> Array:
     """Loss in every round of one linear policy fitted to all of them in hindsight: x -> argmin_a <w_a, x> + b_a.
 
     The benchmark class of linear learners, near its best: which linear policy loses least is a hard question, so this
@@ -55,7 +64,7 @@ def linear_policy_losses(contexts: npt.ArrayLike, all_losses: npt.ArrayLike) -> 
     array([0., 0., 0., 0.])
     """
     X, table = np.asarray(contexts, float), np.asarray(all_losses, float)
-    if X.ndim != 2 or table.ndim != 2 or len(X) != len(table):
+    if len(X) != len(table):
         raise ValueError(f"contexts must be T x d and all_losses T x K, got shapes {X.shape} and {table.shape}")
     spread = X.std(0)
     Z = (X - X.mean(0)) / np.where(spread > 0, spread, 1.0)
@@ -68,16 +77,28 @@ def linear_policy_losses(contexts: npt.ArrayLike, all_losses: npt.ArrayLike) -> 
     return np.asarray(table[np.arange(n), (scores + table.mean(0)).argmin(1)])
 
 
-def interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
-    """Student's t interval for the mean of independent repetitions; unbounded if there is only one."""
+@validated
+def interval(
+    values: Losses,
+    level: Annotated[float, Real(above=0, below=1)] = 0.95,
+    *,
+    within: tuple[float, float] = (-math.inf, math.inf),
+) -> Interval:
+    """Student's t interval for the mean of independent repetitions; unbounded if there is only one.
+
+    Where all values must lie `within` two ends, as losses do in [0, 1], so does their mean: the interval is cut there,
+    and covers as often as before.
+
+    >>> interval([0.0, 0.1], within=(0.0, 1.0))
+    Interval(mean=0.05, low=0, high=0.6853)
+    """
     x = np.asarray(values, float)
-    if x.ndim != 1 or not len(x) or not 0.0 < level < 1.0:
-        raise ValueError(f"values must be one or more numbers and level within (0, 1), got shape {x.shape} and {level}")
+    least, most = within
+    if not (least <= x.min() and x.max() <= most):
+        raise ValueError(f"values must lie within {within}, got {x.min()} to {x.max()}")
     mean = float(x.mean())
-    if len(x) < 2:
-        return Interval(mean, -np.inf, np.inf)
-    half = _quantile(level, len(x)) * float(x.std(ddof=1)) / math.sqrt(len(x))
-    return Interval(mean, mean - half, mean + half)
+    half = _quantile(level, len(x)) * float(x.std(ddof=1)) / math.sqrt(len(x)) if len(x) > 1 else math.inf
+    return Interval(mean, max(mean - half, least), min(mean + half, most))
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 
 from marginbandits.experiments.runner import Spread, Task, run_task
-from marginbandits.experiments.store import Failure, Outcome
+from marginbandits.experiments.store import Record
 
 __all__ = ["on_dask"]
 
@@ -21,7 +21,7 @@ def on_dask(address: str, *, workers: int, timeout: float = 20.0) -> Spread:
     except ImportError as error:
         raise ImportError('--dask needs Dask: pip install "marginbandits[dask]"') from error
 
-    def spread(tasks: Iterable[Task]) -> Iterator[Outcome | Failure]:
+    def spread(tasks: Iterable[Task]) -> Iterator[Record]:
         with ExitStack() as stack:
             target: object = address
             if address == "local":

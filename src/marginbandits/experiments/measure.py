@@ -7,21 +7,40 @@
 (150, 0.6667)
 """
 
-import resource
 import time
+from collections.abc import Callable
 
 import numpy as np
 
 from marginbandits.environments.base import Oblivious
 from marginbandits.experiments.simulate import simulate
+from marginbandits.experiments.sources import Data
 from marginbandits.learners.base import Learner
 from marginbandits.types import Array
 
-__all__ = ["measure"]
+__all__ = ["METRICS", "measure", "play"]
+
+METRICS = (
+    *("loss", "uniform_loss", "best_action_loss", "linear_policy_loss", "smallest_probability"),
+    *("effective_sample_share", "rounds_per_second", "state_bytes"),
+)
+
+
+def play(
+    build: Callable[[int, np.random.Generator], Learner], data: Data, seed: int, shuffle: bool
+) -> tuple[Array, dict[str, float]]:
+    """A learner on a table in the order of a seed, whose draws come from the same seed; all of `METRICS`."""
+    environment = data.environment(seed, shuffle)
+    losses, metrics = measure(build(environment.n_actions, np.random.default_rng([seed, 1])), environment)
+    return losses, {**metrics, "linear_policy_loss": data.linear_policy_loss()}
 
 
 def measure(learner: Learner, environment: Oblivious) -> tuple[Array, dict[str, float]]:
-    """Play the whole environment: the loss of every round, and everything else by name."""
+    """Play the whole environment: the loss of every round, and everything else by name.
+
+    `state_bytes` is what the learner has learnt, in bytes of its arrays at the end: the same on every machine, and no
+    other task's. What it takes for a moment inside a round is not in it.
+    """
     start = time.perf_counter()
     trace = simulate(learner, environment)
     seconds = time.perf_counter() - start
@@ -33,7 +52,6 @@ def measure(learner: Learner, environment: Oblivious) -> tuple[Array, dict[str, 
         "effective_sample_share": _effective_sample_share(trace.laws),
         "rounds_per_second": len(trace.losses) / seconds,
         "state_bytes": float(sum(array.nbytes for array in learner.state().values())),
-        "peak_bytes": 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
     }
 
 

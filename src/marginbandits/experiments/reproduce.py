@@ -11,15 +11,27 @@
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from marginbandits.experiments.claims.claim import Claim, Finding, Line, Measured, Results, Unit, Verdict
+from marginbandits.experiments.claims.claim import (
+    Chart,
+    Claim,
+    Dots,
+    Finding,
+    Line,
+    Measured,
+    Results,
+    Unit,
+    Verdict,
+)
 from marginbandits.experiments.claims.errata import ERRATA
-from marginbandits.experiments.html import count, failed_tasks, page, rerun, table
+from marginbandits.experiments.forest import forest
+from marginbandits.experiments.html import count, failed_tasks, figure, page, rerun, table
 from marginbandits.experiments.store import Store
+from marginbandits.experiments.svg import xy_chart
 
 __all__ = ["Programme", "judged", "text_lines", "write_page"]
 
@@ -55,19 +67,25 @@ class Programme:
     def __len__(self) -> int:
         return sum(len(claim.units(self.quick)) for claim in self.claims)
 
+    def facts(self) -> dict[str, object]:
+        """What the store remembers: the claims, and the key that each experiment stands for."""
+        tasks = [[unit.claim, unit.parameters, unit.key] for unit in self.tasks()]
+        names = [claim.name for claim in self.claims]
+        return {"run": "reproduce", "programme": {"quick": self.quick, "claims": names}, "tasks": tasks}
+
 
 def judged(programme: Programme, store: Store) -> list[Finding]:
     """What the stored experiments say of every claim; one whose experiments are not all there is not judged."""
-    done = {one.key: one.metrics for one in store.outcomes([unit.key for unit in programme.tasks()])}
+    each = [(claim, claim.tasks(programme.quick)) for claim in programme.claims]
+    done = store.experiments({unit.key for _, units in each for unit in units})
     found = []
-    for claim in programme.claims:
-        units = claim.tasks(programme.quick)
+    for claim, units in each:
         missing = sum(unit.key not in done for unit in units)
         if missing:
             note = f"{missing} of {len(units)} experiments are not finished, so this claim is not judged."
             found.append(Finding([], [], [note]))
         else:
-            found.append(claim.judge(Results(Measured(unit.parameters, done[unit.key]) for unit in units)))
+            found.append(claim.judge(Results(Measured(unit.parameters, done[unit.key].values) for unit in units)))
     return found
 
 
@@ -85,9 +103,9 @@ def text_lines(findings: Sequence[Finding]) -> str:
 def write_page(programme: Programme, store: Store, path: Path) -> list[Finding]:
     """Write the page from what is stored; returns what it says."""
     findings = judged(programme, store)
-    settings = store.fact("programme")
     lines = [line for finding in findings for line in finding.lines]
-    keys = {unit.key for unit in programme.tasks()}
+    units = {unit.key: unit for unit in programme.tasks()}
+    failures = [(units[key].words, reason) for key, reason in store.failures(units).items()]
     body = [
         "<h1>The paper, run</h1>",
         '<p class="note">Foster &amp; Krishnamurthy (2018), “Contextual bandits with surrogate losses: margin bounds '
@@ -99,8 +117,14 @@ def write_page(programme: Programme, store: Store, path: Path) -> list[Finding]:
         _overview(programme, findings),
         *(_section(claim, finding) for claim, finding in zip(programme.claims, findings, strict=True)),
         _errata(programme.claims),
-        failed_tasks([one for one in store.failures() if one.key in keys]),
-        rerun(settings if isinstance(settings, Mapping) else {}),
+        failed_tasks(failures),
+        rerun(
+            {
+                "command": store.fact("command") or "",
+                "quick": programme.quick,
+                "claims": [one.name for one in programme.claims],
+            }
+        ),
     ]
     path.write_text(page("The paper, run", body), encoding="utf-8")
     return findings
@@ -133,8 +157,14 @@ def _section(claim: Claim, finding: Finding) -> str:
     return (
         f'<h2 id="{claim.name}">{escape(claim.title)}</h2><p class="note">{_pretty(claim.reference + errata)}</p>'
         f"<p>{_pretty(claim.explanation)}</p>"
-        f"<div class='grid-of-charts wide'>{''.join(finding.figures)}</div>{notes}"
+        f"<div class='charts'>{''.join(map(_drawn, finding.charts))}</div>{notes}"
     )
+
+
+def _drawn(chart: Chart | Dots) -> str:
+    if isinstance(chart, Dots):
+        return figure(chart.title, forest(chart.rows, label=chart.label, digits=0))
+    return figure(chart.title, xy_chart(chart.curves, chart.x, chart.y), chart.legend)
 
 
 def _pretty(words: str) -> str:

@@ -1,10 +1,11 @@
-"""Run a plan's tasks, anywhere, and put each outcome into the store as it ends.
+"""Run a sweep's tasks, anywhere, and put each record into the store as it ends.
 
-A task is anything with a key, an outcome and words for its failure: a bake-off's, or an experiment of `claims`. Where
-it runs cannot change its outcome: its randomness comes from its seed alone, and linear algebra runs on one thread.
-`workers` says where: 1 in this process, n in n processes; `dask_runner` puts the same function on a cluster.
+A task is anything with a key and a way to run: a bake-off's, or an experiment of `claims`. Where it runs cannot change
+its outcome: its randomness comes from its seed alone, and linear algebra runs on one thread. `workers` says where: 1 in
+this process, n in n processes; `dask_runner` puts the same function on a cluster.
 """
 
+import dataclasses
 import multiprocessing
 import os
 import signal
@@ -12,18 +13,17 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import Protocol
 
 from threadpoolctl import threadpool_limits
 
-from marginbandits.experiments.plan import Plan
-from marginbandits.experiments.simulate import simulate
-from marginbandits.experiments.store import Failure, Outcome, Store
+from marginbandits.experiments.forecast import Forecast
+from marginbandits.experiments.store import Experiment, Failure, Outcome, Record, Store
 
-__all__ = ["Spread", "Sweep", "Task", "estimated_seconds", "locally", "run_plan", "run_task"]
+__all__ = ["Spread", "Sweep", "Task", "locally", "run_plan", "run_task"]
 
 _SPAWN = multiprocessing.get_context("spawn")
 
@@ -33,66 +33,64 @@ class Task(Protocol):
 
     @property
     def key(self) -> str:
-        """A hash of everything that decides the outcome."""
+        """A fingerprint of everything that decides the outcome."""
 
-    def outcome(self) -> Outcome:
+    @property
+    def kind(self) -> str:
+        """Tasks of one kind and size take about as long."""
+
+    @property
+    def size(self) -> float:
+        """How much there is to do, but for a power."""
+
+    def run(self) -> Outcome | Experiment:
         """Do the work."""
-
-    def failure(self, reason: str) -> Failure:
-        """What the store keeps if it cannot be done."""
 
 
 class Sweep(Protocol):
     """All the tasks of a run."""
 
     def tasks(self) -> Iterable[Task]:
-        """Every task, in the order to run them."""
+        """Every task, in the order to run them; those with one key are run once."""
+
+    def facts(self) -> Mapping[str, object]:
+        """What the store is to remember: above all, which names stand for which keys."""
 
 
-Spread = Callable[[Iterable[Task]], Iterator[Outcome | Failure]]
+Spread = Callable[[Iterable[Task]], Iterator[Record]]
 """Runs tasks somewhere and yields what comes of each, in any order."""
 
 
-def run_task(task: Task) -> Outcome | Failure:
+def run_task(task: Task) -> Record:
     """One task; whatever it raises becomes a Failure with its traceback."""
+    start = time.perf_counter()
     try:
         with threadpool_limits(1):
-            return task.outcome()
+            record = task.run()
+    except MemoryError as error:
+        return Failure(task.key, f"it needs more memory than there is: {error}")
     except Exception:  # a task's failure is a result: it is stored, reported, and the others go on
-        return task.failure(traceback.format_exc())
+        return Failure(task.key, traceback.format_exc())
+    return dataclasses.replace(record, seconds=time.perf_counter() - start)
 
 
-def run_plan(plan: Sweep, store: Store, spread: Spread, *, progress: Callable[[], object] | None = None) -> int:
-    """Run what the store does not have yet; returns how many tasks failed."""
-    done = store.finished()
-    left = [task for task in plan.tasks() if task.key not in done]
+def run_plan(plan: Sweep, store: Store, spread: Spread, *, progress: Callable[[Forecast], object] | None = None) -> int:
+    """Run what the store does not have yet; returns how many tasks failed. `progress` is told after each."""
+    store.set_facts(plan.facts())
+    took = store.finished()
+    tasks = {task.key: task for task in plan.tasks()}
+    left = [task for key, task in tasks.items() if key not in took]
+    before = [(task.kind, task.size, took[key]) for key, task in tasks.items() if key in took]
+    forecast = Forecast([(task.kind, task.size) for task in left], before)
     failed = 0
-    for result in spread(left):
-        if isinstance(result, Outcome):
-            store.put(result)
-        else:
-            store.put_failure(result)
-            failed += 1
+    for record in spread(left):
+        store.put(record)
+        failed += isinstance(record, Failure)
+        task = tasks[record.key]
+        forecast.ended(task.kind, task.size, None if isinstance(record, Failure) else record.seconds)
         if progress is not None:
-            progress()
+            progress(forecast)
     return failed
-
-
-def estimated_seconds(plan: Plan) -> float:
-    """A guess at one process's time for the whole plan, from a few rounds of every learner on a few data sets."""
-    n_sets = len(plan.data)
-    by_width = sorted(plan.data, key=lambda data: data.width(plan.rounds))
-    sample = [by_width[i] for i in sorted({n_sets * part // 10 for part in (1, 3, 5, 7, 9)})]
-    total = 0.0
-    for data in sample:
-        environment = data.environment(min(plan.rounds, 60), 0, plan.shuffle)
-        for spec in plan.learners:
-            learner = spec.build(environment.n_actions, 0)
-            simulate(learner, environment)  # compiles, and fills whatever grows at first
-            start = time.perf_counter()
-            simulate(learner, environment)
-            total += (time.perf_counter() - start) / len(environment) * data.n_rounds(plan.rounds)
-    return total * n_sets / len(sample) * plan.seeds
 
 
 def locally(workers: int) -> Spread:
@@ -102,7 +100,7 @@ def locally(workers: int) -> Spread:
     return lambda tasks: _in_processes(tasks, workers)
 
 
-def _in_processes(tasks: Iterable[Task], workers: int) -> Iterator[Outcome | Failure]:
+def _in_processes(tasks: Iterable[Task], workers: int) -> Iterator[Record]:
     """A worker that dies takes only its pool with it: the tasks under way are tried again, one at a time.
 
     Alone, a task that kills its process shows itself; it becomes a failure, and the others go on.
@@ -110,7 +108,7 @@ def _in_processes(tasks: Iterable[Task], workers: int) -> Iterator[Outcome | Fai
     waiting, suspects = iter(tasks), deque[Task]()
     while True:
         pool = ProcessPoolExecutor(workers, _SPAWN, initializer=_follow_the_parent)
-        under_way: dict[Future[Outcome | Failure], Task] = {}
+        under_way: dict[Future[Record], Task] = {}
         alone = bool(suspects)
         try:
             while True:
@@ -129,7 +127,7 @@ def _in_processes(tasks: Iterable[Task], workers: int) -> Iterator[Outcome | Fai
                 alone = bool(suspects)
         except BrokenProcessPool:
             if alone and len(under_way) == 1:
-                yield next(iter(under_way.values())).failure("its process died: out of memory, or killed")
+                yield Failure(next(iter(under_way.values())).key, "its process died: out of memory, or killed")
             else:
                 suspects.extend(under_way.values())
         finally:

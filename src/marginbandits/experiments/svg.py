@@ -1,20 +1,17 @@
-"""Just enough SVG for a report that works offline and in print: lines with bands on any axes, and a dot plot."""
+"""Just enough SVG for pages that work offline and in print: axes, and lines with bands on them.
+
+A chart is as wide as its words need at their natural size, about a phone's screen, so that they can be read there too.
+"""
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-import numpy as np
-
-from marginbandits.evaluation import interval
+from marginbandits.experiments.marks import DASHES, SHAPES, sample
 from marginbandits.types import Array
 
-__all__ = ["PALETTE", "Axis", "Line", "Series", "curves_chart", "dot_chart", "xy_chart"]
-
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C564B", "#6A3D9A")
-OTHERS = "#b8bec6"
-"""Colours that colour-blind readers can tell apart; whatever comes after them is grey."""
+__all__ = ["Axis", "Frame", "Line", "round_steps", "xy_chart"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ class Axis:
             some = list(marks) or _round_powers(low, high)
         else:
             low, high = min(low, 0.0), high + 0.06 * (high - min(low, 0.0) or 1.0)
-            some = list(marks) or _round_steps(low, high)
+            some = list(marks) or round_steps(low, high)
         return cls(low, high, [(mark, f"{mark:,.10g}") for mark in some if low <= mark <= high], log, label)
 
     def share(self, value: float) -> float:
@@ -63,115 +60,93 @@ class Line:
     dashed: bool = False
     dots: bool = False
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Series:
-    """One line: seeds x rounds of progressive loss."""
-
-    name: str
-    values: Array
-    colour: str
+    @property
+    def key(self) -> str:
+        """A picture of it for legends."""
+        return sample(self.colour, DASHES[int(self.dashed)], SHAPES[0] if self.dots else "")
 
 
-def xy_chart(lines: Sequence[Line], x: Axis, y: Axis, *, width: int = 330, height: int = 220) -> str:
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Two axes on a rectangle, and where their values lie on it."""
+
+    x: Axis
+    y: Axis
+    width: int = 360
+    height: int = 230
+    left: int = 44
+    right: int = 18
+
+    @property
+    def top(self) -> int:
+        """Room for the vertical axis' label."""
+        return 24 if self.y.label else 8
+
+    @property
+    def bottom(self) -> int:
+        """The height of the horizontal axis."""
+        return self.height - (38 if self.x.label else 24)
+
+    def across(self, value: float) -> float:
+        """From the left."""
+        return self.left + self.x.share(value) * (self.width - self.left - self.right)
+
+    def down(self, value: float) -> float:
+        """From the top."""
+        return self.top + (1.0 - self.y.share(value)) * (self.bottom - self.top)
+
+    def points(self, x: Iterable[float], y: Iterable[float]) -> list[str]:
+        """Pairs of coordinates."""
+        return [f"{self.across(a):.1f},{self.down(b):.1f}" for a, b in zip(x, y, strict=True)]
+
+    def drawn(self, inside: Iterable[str]) -> str:
+        """The picture: axes with their words, then what is inside."""
+        end = self.width - self.right
+        parts = [f'<svg viewBox="0 0 {self.width} {self.height}" class="chart" role="img">']
+        for mark, words in self.y.marks:
+            at = self.down(mark)
+            parts.append(f'<line x1="{self.left}" x2="{end}" y1="{at:.1f}" y2="{at:.1f}" class="grid"/>')
+            parts.append(f'<text x="{self.left - 6}" y="{at + 4:.1f}" text-anchor="end">{words}</text>')
+        parts += [
+            f'<text x="{self.across(mark):.1f}" y="{self.bottom + 17}" text-anchor="middle">{words}</text>'
+            for mark, words in self.x.marks
+        ]
+        if self.x.label:
+            parts.append(f'<text x="{end}" y="{self.height - 4}" text-anchor="end">{escape(self.x.label)}</text>')
+        if self.y.label:
+            parts.append(f'<text x="2" y="11">{escape(self.y.label)}</text>')
+        return "".join([*parts, *inside, "</svg>"])
+
+
+def xy_chart(lines: Sequence[Line], x: Axis, y: Axis) -> str:
     """Lines on two axes; the first is drawn last, on top."""
-    left, right, top, bottom = 44, 18, 22 if y.label else 8, 38 if x.label else 26
-
-    def across(value: float) -> float:
-        return left + x.share(value) * (width - left - right)
-
-    def down(value: float) -> float:
-        return top + (1.0 - y.share(value)) * (height - top - bottom)
-
-    parts = [_frame(width, height)]
-    for mark, words in y.marks:
-        at = down(mark)
-        parts.append(f'<line x1="{left}" x2="{width - right}" y1="{at:.1f}" y2="{at:.1f}" class="grid"/>')
-        parts.append(f'<text x="{left - 5}" y="{at + 3.5:.1f}" text-anchor="end">{words}</text>')
-    parts.extend(
-        f'<text x="{across(mark):.1f}" y="{height - bottom + 18}" text-anchor="middle">{words}</text>'
-        for mark, words in x.marks
-    )
-    if x.label:
-        parts.append(f'<text x="{width - right}" y="{height - 5}" text-anchor="end">{escape(x.label)}</text>')
-    if y.label:
-        parts.append(f'<text x="4" y="10">{escape(y.label)}</text>')
+    frame = Frame(x, y)
+    parts = []
     for one in reversed(lines):
-        points = [(across(a), down(b)) for a, b in zip(one.x, one.y, strict=True)]
+        points = frame.points(one.x, one.y)
         if one.low is not None and one.high is not None:
-            upper = [f"{a:.1f},{down(b):.1f}" for (a, _), b in zip(points, one.high, strict=True)]
-            lower = [f"{a:.1f},{down(b):.1f}" for (a, _), b in zip(points, one.low, strict=True)]
-            parts.append(f'<polygon points="{" ".join(upper + lower[::-1])}" fill="{one.colour}" opacity="0.13"/>')
-        weight = 1.0 if one.colour == OTHERS else 1.8
-        dash = ' stroke-dasharray="5 4"' if one.dashed else ""
+            around = frame.points(one.x, one.high) + frame.points(one.x, one.low)[::-1]
+            parts.append(f'<polygon points="{" ".join(around)}" fill="{one.colour}" opacity="0.13"/>')
         parts.append(
-            f'<polyline points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in points)}" fill="none" stroke="{one.colour}" '
-            f'stroke-width="{weight}"{dash}><title>{escape(one.name)}: {one.y[-1]:.4f}</title></polyline>'
+            f'<polyline class="line" points="{" ".join(points)}" stroke="{one.colour}" stroke-width="1.8" '
+            f'stroke-dasharray="{DASHES[int(one.dashed)]}">'
+            f"<title>{escape(one.name)}: {one.y[-1]:.4f}</title></polyline>"
         )
         if one.dots:
-            parts.extend(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3" fill="{one.colour}"/>' for a, b in points)
-    return "".join([*parts, "</svg>"])
+            places = (point.split(",") for point in points)
+            parts += [f'<circle cx="{a}" cy="{b}" r="3" fill="{one.colour}"/>' for a, b in places]
+    return frame.drawn(parts)
 
 
-def curves_chart(series: Sequence[Series], *, width: int = 330, height: int = 220) -> str:
-    """Progressive loss over rounds on a logarithmic axis, with 95% bands over seeds for the coloured lines."""
-    n_rounds = max(one.values.shape[1] for one in series)
-    first = min(10, n_rounds)
-    at = np.unique(np.geomspace(first, n_rounds, 60).astype(int))
-    ceiling = min(1.0, 1.08 * max(float(one.values[:, at - 1].mean(0).max()) for one in series))
-    ceiling = max(ceiling, 0.05)
-    lines = []
-    for one in series:
-        seen = at[at <= one.values.shape[1]]
-        bands = [interval(one.values[:, t - 1]) for t in seen]
-        shown = len(one.values) > 1 and one.colour != OTHERS
-        low, high = ([band.low for band in bands], [band.high for band in bands]) if shown else (None, None)
-        lines.append(Line(one.name, seen, [band.mean for band in bands], one.colour, low, high))
-    x = Axis(first, n_rounds, [(mark, f"{mark:,}") for mark in _decades(first, n_rounds)], log=True)
-    y = Axis(0.0, ceiling, [(mark, f"{mark:g}") for mark in _round_steps(0.0, ceiling)])
-    return xy_chart(lines, x, y, width=width, height=height)
+def round_steps(low: float, high: float, most: float = 5.5) -> list[float]:
+    """Round values between two ends, at most about `most` of them.
 
-
-def dot_chart(
-    rows: Sequence[tuple[str, float, float, float, str]],
-    *,
-    label: str,
-    width: int = 720,
-    left: int = 250,
-    digits: int = 3,
-) -> str:
-    """One row per name: a dot at the mean and a line over its interval; (name, mean, low, high, colour)."""
-    step, top = 22, 24
-    height = top + step * len(rows) + 8
-    finite = [value for _, mean, low, high, _ in rows for value in (mean, low, high) if math.isfinite(value)]
-    least, most = min(finite), max(finite)
-    pad = 0.06 * (most - least) or 0.05
-    least, most = least - pad, most + pad
-
-    def x(value: float) -> float:
-        return left + (min(max(value, least), most) - least) / (most - least) * (width - left - 60)
-
-    parts = [_frame(width, height), f'<text x="{left}" y="12">{escape(label)}</text>']
-    for i, (name, mean, low, high, colour) in enumerate(rows):
-        y = top + step * i + step / 2
-        parts.append(f'<line x1="{left}" x2="{width - 60}" y1="{y}" y2="{y}" class="grid"/>')
-        parts.append(f'<text x="{left - 10}" y="{y + 4}" text-anchor="end">{escape(name)}</text>')
-        if math.isfinite(high - low):
-            ends = f'x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{y}" y2="{y}"'
-            parts.append(f'<line {ends} stroke="{colour}" stroke-width="3"/>')
-        parts.append(f'<circle cx="{x(mean):.1f}" cy="{y}" r="5" fill="{colour}"/>')
-        parts.append(f'<text x="{width - 52}" y="{y + 4}">{mean:.{digits}f}</text>')
-    return "".join([*parts, "</svg>"])
-
-
-def _frame(width: int, height: int) -> str:
-    return f'<svg viewBox="0 0 {width} {height}" width="{width}" xmlns="http://www.w3.org/2000/svg" role="img">'
-
-
-def _round_steps(low: float, high: float) -> list[float]:
+    >>> round_steps(0.0, 0.7)
+    [0.0, 0.2, 0.4, 0.6]
+    """
     span = high - low
     base = 10.0 ** math.floor(math.log10(span))
-    step = next(m * base for m in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0) if span / (m * base) <= 5.5)
+    step = next(m * base for m in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0) if span / (m * base) <= most)
     return [round(i * step, 10) for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
 
@@ -182,8 +157,3 @@ def _round_powers(low: float, high: float) -> list[float]:
         if len(found) >= 3:
             break
     return found[:: math.ceil(len(found) / 7)]
-
-
-def _decades(first: int, last: int) -> list[int]:
-    marks = [m * 10**e for e in range(7) for m in (1, 3)]
-    return [mark for mark in marks if first <= mark <= last]

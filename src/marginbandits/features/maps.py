@@ -38,6 +38,10 @@ class FeatureMap(Part, Record, ABC):
     """
 
     takes_sparse: ClassVar[bool] = False
+
+    checks_rows: bool = False
+    """Whether `transform` and `observe` themselves refuse rows that are not finite, within ±1e100."""
+
     n_inputs: int
     n_outputs: int
     sparse: bool
@@ -64,7 +68,9 @@ class FeatureMap(Part, Record, ABC):
 
     def transform(self, rows: Rows) -> Rows:
         """Features of each row, in a new array; the state stays as it is."""
-        out: Rows = self._transform(rows if self._fits(rows) else self._taken(rows))
+        if type(rows) is not np.ndarray or self.sparse or rows.ndim != 2 or rows.shape[1] != self.n_inputs:
+            rows = self._taken(rows)
+        out: Rows = self._transform(rows)
         if out.shape[1] != self.n_outputs:
             self._refuse(out, self.n_outputs)
         return out
@@ -77,7 +83,9 @@ class FeatureMap(Part, Record, ABC):
 
     def observe(self, rows: Rows) -> Rows:
         """Learn from the rows of one context, then return their features; a map without state only maps them."""
-        out: Rows = self._observe(rows if self._fits(rows) else self._taken(rows))
+        if type(rows) is not np.ndarray or self.sparse or rows.ndim != 2 or rows.shape[1] != self.n_inputs:
+            rows = self._taken(rows)
+        out: Rows = self._observe(rows)
         if out.shape[1] != self.n_outputs:
             self._refuse(out, self.n_outputs)
         return out
@@ -88,12 +96,8 @@ class FeatureMap(Part, Record, ABC):
     def _observe(self, rows: Any) -> Any:
         return self._transform(rows)
 
-    def _fits(self, rows: Rows) -> bool:
-        """Compiled code does not check bounds, so every map's width is checked on the way in and on the way out."""
-        return type(rows) is np.ndarray and rows.ndim == 2 and rows.shape[1] == self.n_inputs and not self.sparse
-
     def _taken(self, rows: Rows) -> Rows:
-        """Rows as `_transform` takes them; others are refused."""
+        """Compiled code does not check bounds, so every map's width is checked on the way in and on the way out."""
         if len(rows.shape) != 2 or rows.shape[1] != self.n_inputs:
             self._refuse(rows, self.n_inputs)
         if isinstance(rows, Sparse):
@@ -179,6 +183,7 @@ class Chain(_Compound):
 
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
         self._started = []
+        self.checks_rows = self.maps[0].checks_rows
         sparse = self.sparse
         for recipe in self.maps:
             self._started.append(recipe.start(n_inputs, rng, sparse=sparse))

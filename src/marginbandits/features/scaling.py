@@ -11,13 +11,13 @@
 
 import math
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from marginbandits.compiled import kernel
-from marginbandits.contexts import Rows, Sparse
+from marginbandits.contexts import LARGEST, Rows, Sparse, refuse_bad
 from marginbandits.features.maps import FeatureMap, with_bias
 from marginbandits.state import COUNT, SQUARES, Field, zeros
 from marginbandits.types import Array
@@ -65,6 +65,7 @@ class Standardise(FeatureMap):
     """
 
     takes_sparse = True
+    checks_rows = True
 
     @validated
     def __init__(
@@ -82,13 +83,35 @@ class Standardise(FeatureMap):
         self.n_outputs = n_inputs + self.bias
         self._moments = zeros((6, n_inputs))
         self._last = zeros((6 * n_inputs + 1,))  # the moments before the last row, and the stamp they were kept under
+        usual = type(self) is Standardise and not self.sparse
+        self._single, self._single_out = (1 if usual else 0, n_inputs), (1, self.n_outputs)
         self._limit = math.inf if self.freeze_after is None else float(self.freeze_after)
+
+    def transform(self, rows: Any) -> Any:
+        """As any map's; one row at a time, which is what learners ask for, in as few steps as there can be."""
+        if type(rows) is not np.ndarray or rows.shape != self._single:
+            return super().transform(rows)
+        out = np.empty(self._single_out)
+        if not _standardise(rows, self._moments, self.clip, LARGEST, out):
+            refuse_bad("context", rows)
+        return out
+
+    def observe(self, rows: Any) -> Any:
+        """As any map's; see `transform`."""
+        if type(rows) is not np.ndarray or rows.shape != self._single:
+            return super().observe(rows)
+        out = np.empty(self._single_out)
+        stamp = self.journal.stamp
+        if not _observe(rows, self._moments, self._limit, self.clip, LARGEST, self._last, stamp, out):
+            refuse_bad("context", rows)
+        return out
 
     def _transform(self, rows: Rows) -> Rows:
         if isinstance(rows, Sparse):
             return self._scaled(rows)
         out = np.empty((rows.shape[0], self.n_outputs))
-        _standardise(rows, self._moments, self.clip, out)
+        if not _standardise(rows, self._moments, self.clip, LARGEST, out):
+            refuse_bad("context", rows)
         return out
 
     def _observe(self, rows: Rows) -> Rows:
@@ -97,7 +120,9 @@ class Standardise(FeatureMap):
             _learn_sparse(rows.values, rows.columns, self._moments, self._limit, self.clip)
             return self._scaled(rows)
         out = np.empty((rows.shape[0], self.n_outputs))
-        _observe(rows, self._moments, self._limit, self.clip, self._last, self.journal.note(self, self._last), out)
+        stamp = self.journal.stamp
+        if not _observe(rows, self._moments, self._limit, self.clip, LARGEST, self._last, stamp, out):
+            refuse_bad("context", rows)
         return out
 
     def _scaled(self, rows: Sparse) -> Sparse:
@@ -177,19 +202,31 @@ def _learn(rows: Array, moments: Array, limit: float, clip: float) -> None:
 
 
 @kernel
-def _standardise(rows: Array, moments: Array, clip: float, out: Array) -> None:
+def _standardise(rows: Array, moments: Array, clip: float, largest: float, out: Array) -> bool:
+    """Features of all rows; False if any value is not within ±largest."""
     n, d = rows.shape
     mean, scale = moments[_MEAN], moments[_SCALE]
     limit = clip / math.sqrt(d)
+    good = True
     for i in range(n):
         for j in range(d):
+            good &= abs(rows[i, j]) <= largest
             out[i, j] = min(max((rows[i, j] - mean[j]) * scale[j], -limit), limit)
         if out.shape[1] > d:
             out[i, d] = 1.0
+    return good
 
 
 @kernel
-def _observe(rows: Array, moments: Array, limit: float, clip: float, last: Array, stamp: int, out: Array) -> None:
-    last[:-1], last[-1] = moments.ravel(), stamp
-    _learn(rows, moments, limit, clip)
-    _standardise(rows, moments, clip, out)
+def _observe(
+    rows: Array, moments: Array, limit: float, clip: float, largest: float, last: Array, stamp: int, out: Array
+) -> bool:
+    good = True
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            good &= abs(rows[i, j]) <= largest
+    if good:
+        last[:-1], last[-1] = moments.ravel(), stamp
+        _learn(rows, moments, limit, clip)
+        _standardise(rows, moments, clip, largest, out)
+    return good

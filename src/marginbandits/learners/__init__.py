@@ -1,28 +1,33 @@
 """Learners: act on a context, learn from one loss."""
 
-from marginbandits.learners.base import Learner, load, loads
-from marginbandits.learners.baselines import (
-    SOBA,
-    Bag,
-    Banditron,
-    Binning,
-    Cover,
-    EpochGreedy,
-    EpsilonGreedy,
-    LinTS,
-    LinUCB,
-    LogisticTS,
-    NearestNeighbours,
-    Newtron,
-    RegCB,
-    SquareCB,
-    Supervised,
-    Uniform,
-)
-from marginbandits.learners.exponential_weights import ExponentialWeights
-from marginbandits.learners.hinge_lmc import FaithfulHingeLMC, HingeLMC
-from marginbandits.learners.lipschitz_ftl import FaithfulLipschitzFTL, LipschitzFTL
-from marginbandits.learners.smooth_ftl import FaithfulSmoothFTL, SmoothFTL
+from typing import TYPE_CHECKING
+
+from marginbandits.exports import on_demand
+
+if TYPE_CHECKING:
+    from marginbandits.learners.base import Learner, load, loads
+    from marginbandits.learners.baselines import (
+        SOBA,
+        Bag,
+        Banditron,
+        Binning,
+        Cover,
+        EpochGreedy,
+        EpsilonGreedy,
+        LinTS,
+        LinUCB,
+        LogisticTS,
+        NearestNeighbours,
+        Newtron,
+        RegCB,
+        SquareCB,
+        Supervised,
+        Uniform,
+    )
+    from marginbandits.learners.exponential_weights import ExponentialWeights
+    from marginbandits.learners.hinge_lmc import FaithfulHingeLMC, HingeLMC
+    from marginbandits.learners.lipschitz_ftl import FaithfulLipschitzFTL, LipschitzFTL
+    from marginbandits.learners.smooth_ftl import FaithfulSmoothFTL, SmoothFTL
 
 __all__ = [
     "SOBA",
@@ -52,3 +57,6 @@ __all__ = [
     "load",
     "loads",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = on_demand(__name__, __all__)

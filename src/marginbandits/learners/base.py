@@ -26,10 +26,10 @@ import numpy.typing as npt
 
 from marginbandits import laws, saving
 from marginbandits.compiled import kernel
-from marginbandits.contexts import Batch, Rows, Shape, Sparse, dense, per_action, plain_row, read_many, read_one, shared
+from marginbandits.contexts import Batch, Rows, Shape, Sparse, dense, per_action, read_many, read_one, shared
 from marginbandits.features import FeatureMap, feature_map
 from marginbandits.learners.inputs import is_one_mask, read_decision, read_loss, read_mask, read_masks, several
-from marginbandits.state import LIMIT, Field, Journal, Record, State, TooLargeError, room, zeros
+from marginbandits.state import Field, Journal, Record, State, TooLargeError, room, zeros
 from marginbandits.types import Array, Decision, Mask
 from marginbandits.validation import Parametrised, quoted, remembered
 
@@ -37,8 +37,7 @@ __all__ = ["Learner", "load", "loads"]
 
 Parts = Mapping[str, Record | Field]
 
-_FEW = 32
-"""Rounds of `learn_many` that are kept one by one; for more, everything is kept once."""
+_FLOAT64 = np.dtype(np.float64)
 
 
 class Learner(Parametrised, ABC):
@@ -72,10 +71,11 @@ class Learner(Parametrised, ABC):
         zeros((4, n_actions))  # refused now, where a law, and what it is made of, would be too large
         self._everything = np.ones(n_actions, bool)
         self._everyone = np.array([0, n_actions])
+        self._usual = Batch(np.empty((0, 0)), False, self._everyone, self._everything)  # what most rounds are
         self._lock = threading.RLock()
         self._journal = Journal()
         self._shape: Shape | None = None
-        self._vector: tuple[int] | None = None  # the shape of vectors that need no further look, where there are any
+        self._vector: tuple[int] | None = None  # the shape of vectors that features alone check, where there are any
         self._map: FeatureMap | None = None
         self._state: State | None = None
 
@@ -120,7 +120,9 @@ class Learner(Parametrised, ABC):
         """
         with self._lock:
             law = self._law_of(*self._read(context, available))
-            action = _drawn(law, self._draws.random())
+            action = _certain(law)
+            if action < 0:  # a certain action needs no draw
+                action = _drawn(law, self._draws.random())
         return self._decided(action, law.item(action), law)
 
     def act_many(self, contexts: Any, *, available: Any = None) -> list[Decision]:
@@ -128,7 +130,7 @@ class Learner(Parametrised, ABC):
         with self._lock:
             flat, starts = self._laws_of(contexts, available)
             actions = np.empty(len(starts) - 1, np.int64)
-            _drawn_each(flat, starts, self._draws.random(len(actions)), actions)
+            _drawn_each(flat, starts, self._draws.random(_uncertain(flat, starts)), actions)
         played = flat[starts[:-1] + actions].tolist()
         sizes = np.diff(starts)
         even = len(sizes) > 0 and (sizes == sizes[0]).all()
@@ -160,7 +162,6 @@ class Learner(Parametrised, ABC):
             except BaseException:  # an oracle, memory, an interrupt: nothing may have happened
                 journal.undo()
                 raise
-            journal.clear()
 
     def learn_many(
         self,
@@ -221,10 +222,15 @@ class Learner(Parametrised, ABC):
 
     def _read(self, context: Any, available: Any) -> tuple[Batch, Mask | None]:
         """One context as a batch of one; the mask that its law is to be spread over, where rows were left out."""
-        if available is None and type(context) is np.ndarray and context.shape == self._vector:
-            row = plain_row(context)  # most rounds of most runs
-            if row is not None:
-                return Batch(row, False, self._everyone, self._everything), None
+        if (  # most rounds of most runs
+            available is None
+            and type(context) is np.ndarray
+            and context.shape == self._vector
+            and context.dtype is _FLOAT64
+            and context.flags.c_contiguous
+        ):
+            self._usual.rows = context[None]
+            return self._usual, None
         rows, together = read_one(context, self._shape)
         return self._one(rows, together, available)
 
@@ -265,7 +271,9 @@ class Learner(Parametrised, ABC):
     def _read_decision(self, decision: Decision, batch: Batch, mask: Mask | None) -> tuple[int, float]:
         allowed = batch.mask if mask is None else mask
         action, probability = read_decision(decision, len(allowed))
-        if allowed is not self._everything and not allowed[action]:
+        if allowed is self._everything:
+            return action, probability
+        if not allowed[action]:
             raise ValueError(f"action must be available, got {action}")
         return (action if mask is None else int(mask[:action].sum())), probability
 
@@ -309,14 +317,14 @@ class Learner(Parametrised, ABC):
         journal = self._journal
         journal.begin()
         try:
-            if len(rounds) > _FEW and self._state is not None:
-                journal.keep_all(self._state)
+            if len(rounds) > 1 and self._state is not None:
+                journal.keep_all(self._state)  # records that keep themselves do so for one round only
             for batch, action, loss, probability in rounds:
                 self._learn(batch, action, loss, probability)
         except BaseException:  # an oracle, memory, an interrupt: nothing may have happened
             journal.undo()
             raise
-        journal.clear()
+        journal.begin()  # what was kept is kept no longer
 
     def _learn(self, batch: Batch, action: int, loss: float, probability: float) -> None:
         if self._map is None:
@@ -335,7 +343,7 @@ class Learner(Parametrised, ABC):
             self._journal.keep_attribute(self, name)
         self._chance()
         try:
-            with room(LIMIT if size is None else size):
+            with room(size):
                 started = feature_map(self.features).start(shape.width, self._rng, sparse=shape.sparse)
                 parts = self._begin(shape, started.n_outputs)
         except TooLargeError as error:
@@ -346,7 +354,8 @@ class Learner(Parametrised, ABC):
             ) from None
         self._state = State({**parts, "features": started}, self._journal)
         self._shape, self._map = shape, started
-        if not shape.shared and not shape.sparse and type(self)._admitted is Learner._admitted:
+        plain = type(self)._admitted is Learner._admitted and started.checks_rows
+        if plain and not shape.shared and not shape.sparse:
             self._vector = (shape.width,)
 
     def _chance(self) -> np.random.Generator:
@@ -439,6 +448,24 @@ def _as_scipy(rows: Array) -> Any:
 
 
 @kernel
+def _certain(law: Array) -> int:
+    """The action of probability 1, or -1."""
+    for a in range(law.shape[0]):
+        if law[a] > 0.0:
+            return a if law[a] == 1.0 else -1
+    return -1
+
+
+@kernel
+def _uncertain(laws: Array, starts: npt.NDArray[np.int64]) -> int:
+    """How many laws leave something to chance."""
+    n = 0
+    for i in range(starts.shape[0] - 1):
+        n += _certain(laws[starts[i] : starts[i + 1]]) < 0
+    return n
+
+
+@kernel
 def _drawn(law: Array, draw: float) -> int:
     """The action at which the cumulative law first exceeds `draw`; never one of probability 0."""
     total = 0.0
@@ -456,5 +483,10 @@ def _drawn(law: Array, draw: float) -> int:
 
 @kernel
 def _drawn_each(laws: Array, starts: npt.NDArray[np.int64], draws: Array, actions: npt.NDArray[np.int64]) -> None:
-    for i in range(draws.shape[0]):
-        actions[i] = _drawn(laws[starts[i] : starts[i + 1]], draws[i])
+    used = 0
+    for i in range(actions.shape[0]):
+        law = laws[starts[i] : starts[i + 1]]
+        actions[i] = _certain(law)
+        if actions[i] < 0:
+            actions[i] = _drawn(law, draws[used])
+            used += 1

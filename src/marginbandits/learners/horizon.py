@@ -39,7 +39,7 @@ class HorizonLearner(Learner):
     def _admitted(self, rows: Rows, together: bool) -> Rows:
         taken = dense(super()._admitted(rows, together))
         if self.n_features is not None and taken.shape[1] != self.n_features:
-            raise ValueError(f"context must have n_features={self.n_features} features, got shape {taken.shape}")
+            raise ValueError(f"context must have n_features={self.n_features} features, got {taken.shape[1]}")
         if self.long_contexts == "refuse":
             longest = float(np.linalg.norm(taken, axis=1).max())
             if longest > 1.0 + 1e-9:

@@ -29,6 +29,8 @@ FAINTEST = 1e-100
 
 def read_loss(loss: Any, reward: Any) -> float:
     """The loss, or 1 - reward: one of them must be given, a number in [0, 1]. One below `FAINTEST` is 0."""
+    if reward is None and isinstance(loss, float) and FAINTEST <= loss <= 1.0:
+        return float(loss)  # most of them
     if (loss is None) == (reward is None):
         raise ValueError(f"give either loss or reward, got loss={quoted(loss)} and reward={quoted(reward)}")
     name, value = ("loss", loss) if reward is None else ("reward", reward)

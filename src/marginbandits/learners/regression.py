@@ -40,8 +40,10 @@ class RidgeLearner(Learner):
         return {"ridge": self._ridge}
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
-        at, block = (action, 0) if one.shared else (0, action)
-        self._ridge.learn(dense(one.rows)[at], block, 1.0 - loss)
+        if one.shared:
+            self._ridge.learn(dense(one.rows), action, 0, 1.0 - loss)
+        else:
+            self._ridge.learn(dense(one.rows), 0, action, 1.0 - loss)
 
 
 class OracleLearner(Learner):

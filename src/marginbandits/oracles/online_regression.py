@@ -53,7 +53,16 @@ class OnlineRegression(Record):
         self.state = zeros((n_policies, n_blocks, 3, n_features))  # weights, squared gradients, largest inputs
         self.totals = zeros((n_policies, 2))  # importance, and importance times squared normalised length
         self.span = np.array([0.0, 1.0])  # range of the targets
+        # The last step, of one policy: what the block was, totals and span; then the stamp and which block.
+        self._last = zeros((3 * n_features + 6 if n_policies == 1 else 6,))
         self.attach(Journal())
+
+    def undo(self, stamp: int) -> None:
+        """Put back the block of the last step."""
+        if self._last[-2] == stamp:
+            n = len(self._last) - 6
+            self.state[0, int(self._last[-1])] = self._last[:n].reshape(3, -1)
+            self.totals[0], self.span[:] = self._last[n : n + 2], self._last[n + 2 : n + 4]
 
     def predict(self, batch: Batch, policy: int = 0) -> Array:
         """The predicted loss of every action, not clipped: what is beyond the range still tells them apart."""
@@ -67,6 +76,14 @@ class OnlineRegression(Record):
 
     def learn(self, batch: Batch, action: int, target: float, importance: float = 1.0, policy: int = 0) -> None:
         """One step of one action's prediction towards a target, for a batch of one."""
+        rows, rate = batch.rows, self.learning_rate
+        if len(self.state) == 1 and isinstance(rows, np.ndarray):  # one step a round: it keeps itself
+            at, block = (action, 0) if batch.shared else (0, action)
+            stamp = self.journal.stamp
+            _learn_one(
+                self.state[0], self.totals[0], self.span, rows, at, block, target, importance, rate, self._last, stamp
+            )
+            return
         columns, values = self._row(batch, action)
         block = batch.block(action)
         self._keep(columns, block, policy)
@@ -194,6 +211,28 @@ def _predict_sparse(
             for j in range(ends[row], ends[row + 1]):
                 total += states[block, 0, columns[j]] * values[j]
             out[k] = total
+
+
+@kernel
+def _learn_one(
+    states: Array,
+    totals: Array,
+    span: Array,
+    rows: Array,
+    at: int,
+    block: int,
+    target: float,
+    importance: float,
+    rate: float,
+    last: Array,
+    stamp: int,
+) -> None:
+    """`_learn` for a dense row; what it changes is kept in `last` first."""
+    state, n = states[block], last.shape[0] - 6
+    last[:n] = state.reshape(-1)
+    last[n], last[n + 1], last[n + 2], last[n + 3] = totals[0], totals[1], span[0], span[1]
+    last[n + 4], last[n + 5] = stamp, block
+    _learn(state, totals, span, np.empty(0, np.int64), rows[at], target, importance, rate)
 
 
 @kernel

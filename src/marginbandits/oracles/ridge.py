@@ -18,7 +18,7 @@ Carlson (1973), "Fast triangular formulation of the square root filter", AIAA Jo
 
 >>> import numpy as np
 >>> ridge = Ridge(n_blocks=1, n_features=2, regularisation=1.0)
->>> ridge.learn(np.array([1.0, 0.0]), 0, 0.5)
+>>> ridge.learn(np.array([[1.0, 0.0]]), at=0, block=0, target=0.5)
 >>> ridge.theta
 array([[0.25, 0.  ]])
 >>> ridge.covariance(0)
@@ -46,17 +46,17 @@ class Ridge(Record):
     """`n_blocks` independent ridge regressions on rows of `n_features`; memory 8·n_blocks·n_features² bytes."""
 
     def __init__(self, n_blocks: int, n_features: int, regularisation: float) -> None:
-        self.theta = zeros((n_blocks, n_features))
-        self.factor = zeros((n_blocks, n_features, n_features))
+        self.models = zeros((n_blocks, n_features + 1, n_features))  # of each block C, then θ
+        self.factor, self.theta = self.models[:, :-1], self.models[:, -1]
         self.regularisation = regularisation
         self.factor[:, range(n_features), range(n_features)] = 1.0 / math.sqrt(regularisation)
-        # The last observation: C and θ of its block as they were, the gain; then variance, stamp and block.
-        self._last = zeros((n_features * (n_features + 2) + 3,))
+        # The last observation: its block as it was, the gain, room for `carlson`; then variance, stamp and block.
+        self._last = zeros((n_features * (n_features + 5) + 3,))
         self.attach(Journal())
 
-    def learn(self, row: Array, block: int, target: float) -> None:
-        """Add one observation to a block."""
-        _update(self.theta, self.factor, row, block, target, self._last, self.journal.note(self, self._last))
+    def learn(self, rows: Array, at: int, block: int, target: float) -> None:
+        """Add row `at` as one observation to a block."""
+        _update(self.models, rows, at, block, target, self._last, self.journal.stamp)
 
     def last(self) -> tuple[Array, float]:
         """Of the last observation: the gain (A + zzᵀ)⁻¹z, and zᵀA⁻¹z for the A before it."""
@@ -67,19 +67,18 @@ class Ridge(Record):
         """Put back the block of the last observation."""
         if self._last[-2] == stamp:
             d, block = self.theta.shape[1], int(self._last[-1])
-            self.factor[block] = self._last[: d * d].reshape(d, d)
-            self.theta[block] = self._last[d * d : d * (d + 1)]
+            self.models[block] = self._last[: d * (d + 1)].reshape(d + 1, d)
 
     def predict(self, batch: Batch) -> Array:
         """<θ, z> for each action of each context."""
         out = np.empty(len(batch.mask))
-        _predict(self.theta, dense(batch.rows), batch.shared, batch.starts, out)
+        _predict(self.models, dense(batch.rows), batch.shared, batch.starts, out)
         return out
 
     def variance(self, batch: Batch) -> Array:
         """zᵀA⁻¹z for each action of each context."""
         out = np.empty(len(batch.mask))
-        _variance(self.factor, dense(batch.rows), batch.shared, batch.starts, out)
+        _variance(self.models, dense(batch.rows), batch.shared, batch.starts, out)
         return out
 
     def covariance(self, block: int) -> Array:
@@ -136,42 +135,44 @@ def square_norm(block: Array, row: Array) -> float:
 
 
 @kernel
-def _predict(theta: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
+def _predict(models: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
     for i in range(starts.shape[0] - 1):
         for a in range(starts[i + 1] - starts[i]):
             k = starts[i] + a
-            out[k] = dot(theta[0], rows[k]) if shared else dot(theta[a], rows[i])
+            out[k] = dot(models[0, -1], rows[k]) if shared else dot(models[a, -1], rows[i])
 
 
 @kernel
-def _variance(factor: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
+def _variance(models: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
     for i in range(starts.shape[0] - 1):
         for a in range(starts[i + 1] - starts[i]):
             k = starts[i] + a
-            out[k] = square_norm(factor[0], rows[k]) if shared else square_norm(factor[a], rows[i])
+            out[k] = square_norm(models[0], rows[k]) if shared else square_norm(models[a], rows[i])
 
 
 @kernel
-def _update(theta: Array, factor: Array, row: Array, block: int, target: float, last: Array, stamp: int) -> None:
-    d = row.shape[0]
-    model, weights, gain = factor[block], theta[block], last[d * (d + 1) : d * (d + 2)]
+def _update(models: Array, rows: Array, at: int, block: int, target: float, last: Array, stamp: int) -> None:
+    row, d = rows[at], rows.shape[1]
+    model, weights, gain = models[block], models[block, d], last[d * (d + 1) : d * (d + 2)]
     for i in range(d):
         for j in range(i + 1):  # the rest is 0, then as now
             last[i * d + j] = model[i, j]
         last[d * d + i], gain[i] = weights[i], 0.0
     last[-2], last[-1] = stamp, block
-    last[-3] = carlson(model, row, gain)
+    last[-3] = carlson(model, row, gain, last[d * (d + 2) : d * (d + 5)])
     residual = target - dot(weights, row)
     for i in range(d):
         weights[i] += gain[i] * residual
 
 
 @kernel
-def carlson(factor: Array, row: Array, gain: Array) -> float:
-    """C of A + zzᵀ from C of A; `gain`, given as zeros, becomes (A + zzᵀ)⁻¹z. Returns zᵀA⁻¹z, for the A before."""
+def carlson(factor: Array, row: Array, gain: Array, room: Array) -> float:
+    """C of A + zzᵀ from C of A; `gain`, given as zeros, becomes (A + zzᵀ)⁻¹z. Returns zᵀA⁻¹z, for the A before.
+
+    `room` is for 3d numbers.
+    """
     d = row.shape[0]
-    scratch = np.empty((3, d))
-    f, keep, mix = scratch[0], scratch[1], scratch[2]
+    f, keep, mix = room[:d], room[d : 2 * d], room[2 * d : 3 * d]
     alpha = 1.0
     for i in range(d):
         total = 0.0

@@ -17,13 +17,19 @@ True
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.arrays import Numbers
 from marginbandits.types import Array
+from marginbandits.validation import Instance, Integer, OneOf, Real, validated
 
 __all__ = ["Diagnostics", "diagnose", "effective_sample_size", "split_r_hat"]
+
+Draws = Annotated[npt.ArrayLike, Numbers(2, 3, low=-1e100, high=1e100)]
+Steps = Annotated[int, Integer(0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +43,21 @@ class Diagnostics:
     r_hat: float
 
 
+@validated
 def diagnose(
-    draws: npt.ArrayLike, *, steps: int, gradient_evaluations: int = 0, acceptance: float | None = None
+    draws: Draws,
+    *,
+    steps: Steps,
+    gradient_evaluations: Steps = 0,
+    acceptance: Annotated[float | None, OneOf(Real(0, 1), Instance(type(None)))] = None,
 ) -> Diagnostics:
     """The record of a run: the least ESS and the largest R̂ over the coordinates of chains x draws (x d)."""
     ess, r_hat = effective_sample_size(draws), split_r_hat(draws)
     return Diagnostics(steps, gradient_evaluations, acceptance, float(np.min(ess)), float(np.max(r_hat)))
 
 
-def effective_sample_size(draws: npt.ArrayLike) -> Array:
+@validated
+def effective_sample_size(draws: Draws) -> Array:
     """Number of independent draws that would know the mean as well: chains x draws, or chains x draws x d."""
     x = _halves(draws)
     m, n = x.shape[:2]
@@ -61,7 +73,8 @@ def effective_sample_size(draws: npt.ArrayLike) -> Array:
     return np.asarray(np.where(total > 0, m * n / time, np.nan))[()]
 
 
-def split_r_hat(draws: npt.ArrayLike) -> Array:
+@validated
+def split_r_hat(draws: Draws) -> Array:
     """Potential scale reduction of the halved chains: chains x draws, or chains x draws x d."""
     x = _halves(draws)
     n = x.shape[1]
@@ -73,7 +86,7 @@ def split_r_hat(draws: npt.ArrayLike) -> Array:
 def _halves(draws: npt.ArrayLike) -> Array:
     """Every chain cut in two; an odd draw in the middle is left out."""
     x = np.asarray(draws, float)
-    if x.ndim not in (2, 3) or x.shape[1] < 4:
+    if x.shape[1] < 4:
         raise ValueError(f"draws must be chains x draws (x d), four draws or more each, got shape {x.shape}")
     half = x.shape[1] // 2
     return np.concatenate([x[:, :half], x[:, -half:]])

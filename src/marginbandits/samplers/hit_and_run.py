@@ -21,10 +21,11 @@ from typing import Annotated, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.arrays import Numbers
 from marginbandits.compiled import kernel
 from marginbandits.samplers.potential import HingePotential
 from marginbandits.types import Array
-from marginbandits.validation import Integer, Real, validated
+from marginbandits.validation import Count, Positive, fits, quoted, validated
 
 __all__ = ["hit_and_run", "uniform_ball"]
 
@@ -34,18 +35,18 @@ Ends: TypeAlias = npt.NDArray[np.int64]
 @validated
 def hit_and_run(
     potential: HingePotential,
-    start: Array,
+    start: Annotated[npt.ArrayLike, Numbers(2, low=-1e50, high=1e50)],
     rng: np.random.Generator,
     *,
-    radius: Annotated[float, Real(above=0)],
-    n_steps: Annotated[int, Integer(1)],
+    radius: Positive,
+    n_steps: Count,
 ) -> Array:
     """The chains' last points after `n_steps` lines each from the rows of `start`, points of the ball."""
     theta = np.array(start, float, order="C")
-    if theta.ndim != 2 or theta.shape[1] != potential.features.shape[1]:
+    if theta.shape[1] != potential.features.shape[1]:
         raise ValueError(f"start must be chains x {potential.features.shape[1]}, got shape {theta.shape}")
     if not (np.linalg.norm(theta, axis=1) <= radius * (1.0 + 1e-9)).all():
-        raise ValueError(f"start must lie in the ball of radius {radius}, got {start}")
+        raise ValueError(f"start must lie in the ball of radius {radius}, got {quoted(start)}")
     features, weights = np.ascontiguousarray(potential.features), np.ascontiguousarray(potential.weights)
     for at in range(0, n_steps, _BURST):
         burst = min(_BURST, n_steps - at)
@@ -61,8 +62,10 @@ _BURST = 256
 """Lines drawn at a time: enough to forget the cost of a call, few enough to hold and to keep rounding in check."""
 
 
-def uniform_ball(n: int, dimension: int, radius: float, rng: np.random.Generator) -> Array:
+@validated
+def uniform_ball(n: Count, dimension: Count, radius: Positive, rng: np.random.Generator) -> Array:
     """`n` independent points, uniform in the ball: the law of the constant potential."""
+    fits(n=n, dimension=dimension)
     direction = _unit(rng.standard_normal((n, dimension)))
     return np.asarray(radius * rng.random((n, 1)) ** (1.0 / dimension) * direction)
 

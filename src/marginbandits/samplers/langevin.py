@@ -23,9 +23,11 @@ from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
+import numpy.typing as npt
 
+from marginbandits.arrays import Numbers
 from marginbandits.types import Array
-from marginbandits.validation import Integer, Real, validated
+from marginbandits.validation import Count, Real, fits, quoted, validated
 
 __all__ = ["projected_langevin"]
 
@@ -33,15 +35,15 @@ __all__ = ["projected_langevin"]
 @validated
 def projected_langevin(
     gradient: Callable[[Array], Array],
-    start: Array,
+    start: Annotated[npt.ArrayLike, Numbers(2, low=-1e50, high=1e50)],
     project: Callable[[Array], Array],
     rng: np.random.Generator,
     *,
-    step: Annotated[float, Real(above=0)],
-    n_steps: Annotated[int, Integer(1)],
-    smoothing: Annotated[float, Real(0)] = 0.0,
-    n_draws: Annotated[int, Integer(1)] = 1,
-    ridge: Annotated[float, Real(0)] = 0.0,
+    step: Annotated[float, Real(above=0, high=1e30)],
+    n_steps: Count,
+    smoothing: Annotated[float, Real(0, 1e30)] = 0.0,
+    n_draws: Count = 1,
+    ridge: Annotated[float, Real(0, 1e30)] = 0.0,
 ) -> Array:
     """The chains' last points after `n_steps` steps of size α = `step` from the rows of `start`.
 
@@ -49,15 +51,30 @@ def projected_langevin(
     `gradient` and `project` map rows to rows; the gradient must exist on all of R^d, for θ + z leaves Θ.
     """
     theta = np.array(start, float)
-    if theta.ndim != 2:
-        raise ValueError(f"start must be chains x dimension, got shape {theta.shape}")
     chains, d = theta.shape
+    fits(n_draws=n_draws, chains=chains, dimension=d)
     for _ in range(n_steps):
         if smoothing > 0.0:
             z = smoothing * rng.standard_normal((n_draws, chains, d))
-            slope = gradient((theta + z).reshape(-1, d)).reshape(n_draws, chains, d).mean(0)
+            at = (theta + z).reshape(-1, d)
+            slope = _rows("gradient", gradient(at), at.shape).reshape(n_draws, chains, d).mean(0)
         else:
-            slope = gradient(theta)
+            slope = _rows("gradient", gradient(theta), theta.shape)
         noise = rng.standard_normal((chains, d))
-        theta = project(theta - (0.5 * step) * (slope + ridge * theta) + math.sqrt(step) * noise)
+        moved = theta - (0.5 * step) * (slope + ridge * theta) + math.sqrt(step) * noise
+        theta = _rows("project", project(moved), theta.shape)
     return theta
+
+
+_FINITE = Numbers(2, low=-1e250, high=1e250)
+
+
+def _rows(name: str, answer: Array, shape: tuple[int, ...]) -> Array:
+    """What a user's function answered, which must be finite rows like those it was given."""
+    try:
+        rows: Array = _FINITE.clean(answer)
+    except ValueError:
+        rows = np.empty(0)
+    if rows.shape != shape:
+        raise ValueError(f"{name} must return finite rows of shape {shape}, got {quoted(answer)}")
+    return rows

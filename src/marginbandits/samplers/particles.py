@@ -31,7 +31,8 @@ import numpy as np
 from marginbandits.compiled import kernel
 from marginbandits.types import Array
 
-__all__ = ["absorb", "hinge_slopes", "langevin_step"]
+__all__ = ["hinge_slopes"]
+# `absorb` and `langevin_step` are compiled, and not among them: they trust the arrays that learners keep.
 
 
 def hinge_slopes(scores: Array, losses: Array, margins: Array) -> Array:

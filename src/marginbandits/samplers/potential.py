@@ -19,45 +19,64 @@ array([[4., 0.],
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtr
 
+from marginbandits.arrays import Numbers
 from marginbandits.types import Array
+from marginbandits.validation import Positive, Real, record, validated
 
 __all__ = ["HingePotential"]
 
+Points = Annotated[npt.ArrayLike, Numbers(2, low=-1e50, high=1e50)]
 
+
+@record
 @dataclass(frozen=True, slots=True, eq=False)
 class HingePotential:
     """Features n x d, weights n (η included), margin γ; points are rows. Defined on all of R^d."""
 
-    features: Array
-    weights: Array
-    margin: float
+    features: Annotated[Array, Numbers(2, low=-1e50, high=1e50, empty=True)]
+    weights: Annotated[Array, Numbers(1, low=0, high=1e150, empty=True)]
+    margin: Positive
 
-    def __call__(self, points: Array) -> Array:
+    def __post_init__(self) -> None:
+        if len(self.weights) != len(self.features) or not self.features.shape[1]:
+            n, d = self.features.shape
+            raise ValueError(f"weights must be one for each of {n} rows of {d} features, got {len(self.weights)}")
+
+    @validated
+    def __call__(self, points: Points) -> Array:
         """F at every row."""
         return np.asarray(np.maximum(self._activity(points), 0.0) @ self.weights)
 
-    def gradient(self, points: Array) -> Array:
+    @validated
+    def gradient(self, points: Points) -> Array:
         """A subgradient at every row; at a kink, that of the flat side."""
         active = (self._activity(points) > 0.0) * (self.weights / self.margin)
         return np.asarray(active @ self.features)
 
-    def smoothed_gradient(self, width: float) -> Callable[[Array], Array]:
+    @validated
+    def smoothed_gradient(self, width: Annotated[float, Real(0, 1e50)]) -> Callable[[Array], Array]:
         """The gradient of E F(θ + Z), Z ~ N(0, width² I), as a function of rows of points."""
         spread = np.maximum(width * np.linalg.norm(self.features, axis=1) / self.margin, 1e-300)
-        return lambda points: np.asarray(
-            (ndtr(self._activity(points) / spread) * (self.weights / self.margin)) @ self.features
-        )
+
+        @validated
+        def gradient(points: Points) -> Array:
+            return np.asarray((ndtr(self._activity(points) / spread) * (self.weights / self.margin)) @ self.features)
+
+        return gradient
 
     @property
     def lipschitz(self) -> float:
         """G = Σ_i w_i ‖φ_i‖/γ: no slope of F is steeper."""
         return float(self.weights @ np.linalg.norm(self.features, axis=1)) / self.margin
 
-    def smoothing(self, error: float) -> tuple[float, float]:
+    @validated
+    def smoothing(self, error: Positive) -> tuple[float, float]:
         """The width u that moves F by at most `error`, and 1/(curvature bound) at that width: a safe step α.
 
         u = error √(2π)/G, curvature <= G/(u√(2π)) = G²/(2π error). Both are infinite where F is constant.
@@ -65,7 +84,10 @@ class HingePotential:
         G = self.lipschitz
         if G == 0.0:
             return math.inf, math.inf
-        return error * math.sqrt(2.0 * math.pi) / G, 2.0 * math.pi * error / G**2
+        return error * math.sqrt(2.0 * math.pi) / G, 2.0 * math.pi * error / G / G
 
-    def _activity(self, points: Array) -> Array:
-        return np.asarray(1.0 + points @ self.features.T / self.margin)
+    def _activity(self, points: npt.ArrayLike) -> Array:
+        rows = np.asarray(points)
+        if rows.shape[1] != self.features.shape[1]:
+            raise ValueError(f"points must be rows of {self.features.shape[1]} numbers, got shape {rows.shape}")
+        return np.asarray(1.0 + rows @ self.features.T / self.margin)

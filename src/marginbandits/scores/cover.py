@@ -26,19 +26,16 @@ import numpy as np
 from marginbandits.projections import ball
 from marginbandits.scores.linear import Linear
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Integer, Real, validated
+from marginbandits.validation import ActionCount, Count, Integer, Positive, validated
 
 __all__ = ["cover_size", "linear_cover"]
-
-Width = Annotated[int, Integer(1)]
-Positive = Annotated[float, Real(above=0)]
 
 _COUNTABLE = 100_000
 """Squared grid radii up to this are counted exactly, larger ones by volume."""
 
 
 @validated
-def cover_size(n_actions: ActionCount, n_features: Width, *, epsilon: Positive, radius: Positive = 1.0) -> float:
+def cover_size(n_actions: ActionCount, n_features: Count, *, epsilon: Positive, radius: Positive = 1.0) -> float:
     """N: exact while the grid is small enough to count, the ball's volume beyond; infinite if no float holds it."""
     D, _, reach = _grid(n_actions, n_features, epsilon, radius)
     if reach * reach * D > _COUNTABLE:
@@ -58,11 +55,11 @@ def cover_size(n_actions: ActionCount, n_features: Width, *, epsilon: Positive, 
 @validated
 def linear_cover(
     n_actions: ActionCount,
-    n_features: Width,
+    n_features: Count,
     *,
     epsilon: Positive,
     radius: Positive = 1.0,
-    most: Annotated[int, Integer(1)] = 1_000_000,
+    most: Annotated[int, Integer(1, 10**9)] = 1_000_000,
 ) -> Array:
     """The cover as N x K x d weights; refused, before anything is built, if N exceeds `most`."""
     size = cover_size(n_actions, n_features, epsilon=epsilon, radius=radius)

@@ -39,7 +39,7 @@ class GrowingNet(Record):
 
     def nearest(self, point: Array, among: int | None = None) -> tuple[int, float]:
         """The nearest centre, or the nearest of the first so many, and how far it is; -1 where there is none."""
-        distance = self._space.distances(point, self.held()[:among])
+        distance = self._space._distances(point, self.held()[:among])
         if len(distance) == 0:
             return -1, np.inf
         at = int(distance.argmin())

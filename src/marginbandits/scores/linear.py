@@ -21,22 +21,35 @@ oracles need not know which class they work on; any leading axes are particles. 
 """
 
 import math
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse
 
+from marginbandits.arrays import Numbers
 from marginbandits.projections import ball
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Integer, Parametrised, Real, validated
+from marginbandits.validation import (
+    ActionCount,
+    Count,
+    Instance,
+    Integer,
+    OneOf,
+    Parametrised,
+    Positive,
+    fits,
+    validated,
+)
 
 __all__ = ["Linear", "SharedLinear"]
 
-Contexts: TypeAlias = Any
-"""A NumPy array, or a SciPy sparse one of one or two dimensions."""
-Width = Annotated[int, Integer(1)]
-Radius = Annotated[float, Real(above=0)]
+Contexts = Annotated[
+    Any, OneOf(Instance(scipy.sparse.sparray, scipy.sparse.spmatrix), Numbers(1, 2, 3, low=-1e100, high=1e100))
+]
+"""An array, or a SciPy sparse one of one or two dimensions."""
+Action = Annotated[int, Integer(0, 10**7)]
+Parameters = Annotated[Array, Numbers(*range(1, 9), low=-1e100, high=1e100)]
 
 
 class _Ball(Parametrised):
@@ -44,16 +57,24 @@ class _Ball(Parametrised):
 
     radius: float
 
-    def project(self, parameters: Array) -> Array:
+    n_actions: int
+
+    @validated
+    def project(self, parameters: Parameters) -> Array:
         """The nearest point of the ball, for each vector along the last axis."""
         return ball(parameters, self.radius)
+
+    def _refuse_action(self, action: int) -> None:
+        if action >= self.n_actions:
+            raise ValueError(f"action must be below n_actions={self.n_actions}, got {action}")
 
 
 class Linear(_Ball):
     """f(x) = QVx for contexts x of d features; parameters are V, row by row."""
 
     @validated
-    def __init__(self, n_actions: ActionCount, n_features: Width, radius: Radius = 1.0) -> None:
+    def __init__(self, n_actions: ActionCount, n_features: Count, radius: Positive = 1.0) -> None:
+        fits(n_actions=n_actions, directions=n_actions)
         self.n_actions = n_actions
         self.n_features = n_features
         self.radius = radius
@@ -74,19 +95,25 @@ class Linear(_Ball):
         """B = RL."""
         return self.radius * self.lipschitz
 
-    def weights(self, parameters: Array) -> Array:
+    @validated
+    def weights(self, parameters: Parameters) -> Array:
         """W = QV, one row per action."""
+        _refuse_width(parameters, self.dimension)
         shaped = parameters.reshape(*parameters.shape[:-1], self.n_actions - 1, self.n_features)
         return np.asarray(self.basis @ shaped)
 
-    def parameters_of(self, weights: Array) -> Array:
+    @validated
+    def parameters_of(self, weights: Annotated[Array, Numbers(*range(2, 9), low=-1e100, high=1e100)]) -> Array:
         """V = QᵀW of the nearest weights whose rows sum to zero: the inverse of `weights` on those."""
+        if weights.shape[-2:] != (self.n_actions, self.n_features):
+            raise ValueError(f"weights must be {self.n_actions} x {self.n_features}, got shape {weights.shape}")
         return np.asarray((self.basis.T @ weights).reshape(*weights.shape[:-2], self.dimension))
 
-    def values(self, parameters: Array, context: Contexts) -> Array:
+    @validated
+    def values(self, parameters: Parameters, context: Contexts) -> Array:
         """Scores of one context (d) or of many (n x d, dense or sparse): particles, then rows, then actions."""
         weights = self.weights(parameters)
-        if context.shape[-1] != self.n_features:
+        if context.ndim > 2 or context.shape[-1] != self.n_features:
             raise ValueError(f"context must have {self.n_features} features, got shape {context.shape}")
         if scipy.sparse.issparse(context) and context.ndim == 2:
             flat = weights.reshape(-1, self.n_features)
@@ -98,19 +125,21 @@ class Linear(_Ball):
             return np.asarray(weights @ dense)
         return np.asarray(dense @ np.swapaxes(weights, -1, -2))
 
-    def gradient(self, context: Contexts, action: int) -> Array:
+    @validated
+    def gradient(self, context: Contexts, action: Action) -> Array:
         """q_a ⊗ x: the derivative of the action's score in the parameters."""
-        row = context.toarray().ravel() if scipy.sparse.issparse(context) else context
-        if row.shape != (self.n_features,):
+        self._refuse_action(action)
+        if context.shape not in ((self.n_features,), (1, self.n_features)):
             raise ValueError(f"context must be one row of {self.n_features} features, got shape {context.shape}")
-        return np.outer(self.basis[action], row).ravel()
+        row = context.toarray() if scipy.sparse.issparse(context) else context
+        return np.outer(self.basis[action], row.ravel()).ravel()
 
 
 class SharedLinear(_Ball):
     """f(x)_a = <w, x_a - x̄> for contexts of K rows of features; parameters are w."""
 
     @validated
-    def __init__(self, n_actions: ActionCount, n_features: Width, radius: Radius = 1.0) -> None:
+    def __init__(self, n_actions: ActionCount, n_features: Count, radius: Positive = 1.0) -> None:
         self.n_actions = n_actions
         self.n_features = n_features
         self.radius = radius
@@ -130,20 +159,31 @@ class SharedLinear(_Ball):
         """B = RL."""
         return self.radius * self.lipschitz
 
-    def values(self, parameters: Array, context: Contexts) -> Array:
+    @validated
+    def values(self, parameters: Parameters, context: Contexts) -> Array:
         """Scores of one context (K x d, dense or sparse) or of many (n x K x d): particles, rows, actions."""
+        _refuse_width(parameters, self.n_features)
         if context.shape[-2:] != (self.n_actions, self.n_features):
             raise ValueError(f"context must be {self.n_actions} x {self.n_features}, got shape {context.shape}")
         if scipy.sparse.issparse(context):
             product = np.asarray(scipy.sparse.csr_array(context) @ parameters.reshape(-1, self.n_features).T)
             raw = product.T.reshape(*parameters.shape[:-1], self.n_actions)
         elif np.ndim(context) == 2:
-            raw = parameters @ np.asarray(context).T
+            raw = parameters @ context.T
         else:
-            raw = np.einsum("nad,...d->...na", np.asarray(context), parameters)
+            raw = np.einsum("nad,...d->...na", context, parameters)
         return np.asarray(raw - raw.mean(-1, keepdims=True))
 
-    def gradient(self, context: Contexts, action: int) -> Array:
+    @validated
+    def gradient(self, context: Contexts, action: Action) -> Array:
         """x_a - x̄."""
-        rows = context.toarray() if scipy.sparse.issparse(context) else np.asarray(context)
+        self._refuse_action(action)
+        if context.shape != (self.n_actions, self.n_features):
+            raise ValueError(f"context must be {self.n_actions} x {self.n_features}, got shape {context.shape}")
+        rows = context.toarray() if scipy.sparse.issparse(context) else context
         return np.asarray(rows[action] - rows.mean(0))
+
+
+def _refuse_width(parameters: Array, width: int) -> None:
+    if parameters.shape[-1] != width:
+        raise ValueError(f"parameters must be vectors of {width} numbers, got shape {parameters.shape}")

@@ -32,11 +32,12 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.arrays import Numbers
 from marginbandits.projections import simplex
 from marginbandits.saving import Part
 from marginbandits.scores.nets import Grid, Net, ScannedNet, TreeNet
 from marginbandits.types import Array
-from marginbandits.validation import Choice, Instance, ListOf, OneOf, Real, validated
+from marginbandits.validation import Choice, Function, Instance, Integer, ListOf, OneOf, Real, quoted, validated
 
 __all__ = ["Cube", "MetricSpace", "NotAMetricError", "Space", "covering_dimension", "extension"]
 
@@ -45,6 +46,11 @@ TRIPLES = 300
 
 NEIGHBOURS = 10
 """How many of a point's nearest others tell the dimension there."""
+
+Point = Annotated[Array, Numbers(1, low=-1e100, high=1e100)]
+Points = Annotated[Array, Numbers(2, low=-1e100, high=1e100, empty=True)]
+Radius = Annotated[float, Real(1e-300, 1e100)]
+Size = Annotated[int, Integer(0, 10**9)]
 
 MINKOWSKI = {"euclidean": 2.0, "manhattan": 1.0, "chebyshev": math.inf}
 
@@ -64,28 +70,63 @@ class Space(Part, ABC):
     width: int | None = None
     """How many coordinates a point has, where that is known."""
 
-    @abstractmethod
-    def refuse(self, points: Array) -> None:
+    @validated
+    def refuse(self, points: Points) -> None:
         """Raise a ValueError if a row is no point of the space."""
+        self._refuse_width(points)
+        self._refuse(points)
 
-    @abstractmethod
-    def distances(self, point: Array, others: Array) -> Array:
+    @validated
+    def distances(self, point: Point, others: Points) -> Array:
         """ρ between a point and each of the others."""
+        self._refuse_width(point[None])
+        if others.shape[1] != len(point):
+            raise ValueError(f"others must have {len(point)} coordinates like the point, got shape {others.shape}")
+        return self._distances(point, others)
 
-    @abstractmethod
-    def most(self, radius: float, n_points: int) -> int:
+    @validated
+    def most(self, radius: Radius, n_points: Size) -> int:
         """How many centres a net for so many points can have."""
+        return self._most(radius, n_points)
 
-    @abstractmethod
-    def cover(self, points: Array, radius: float) -> Array:
+    @validated
+    def cover(self, points: Points, radius: Radius) -> Array:
         """Centres of a net: each of the points is within `radius` of one of them."""
+        self._refuse_width(points)
+        return self._cover(points, radius)
+
+    @validated
+    def net(self, centres: Points, radius: Radius) -> Net:
+        """The net that has these centres, as `cover` gave them."""
+        self._refuse_width(centres)
+        return self._net(centres, radius)
+
+    @validated
+    def doubts(self, points: Points) -> str | None:
+        """What a sample of these points says against ρ being a metric, if anything."""
+        self._refuse_width(points)
+        return self._doubts(points) if len(points) else None
+
+    def _refuse_width(self, points: Array) -> None:
+        if not points.shape[1] or points.shape[1] != (self.width or points.shape[1]):
+            raise ValueError(f"context must have the space's {self.width or 1} coordinates, got {points.shape[1]}")
 
     @abstractmethod
-    def net(self, centres: Array, radius: float) -> Net:
-        """The net that has these centres, as `cover` gave them."""
+    def _refuse(self, points: Array) -> None: ...
 
-    def doubts(self, points: Array) -> str | None:
-        """What a sample of these points says against ρ being a metric, if anything."""
+    @abstractmethod
+    def _distances(self, point: Array, others: Array) -> Array: ...
+
+    @abstractmethod
+    def _most(self, radius: float, n_points: int) -> int: ...
+
+    @abstractmethod
+    def _cover(self, points: Array, radius: float) -> Array: ...
+
+    @abstractmethod
+    def _net(self, centres: Array, radius: float) -> Net: ...
+
+    def _doubts(self, points: Array) -> str | None:
         return None
 
 
@@ -106,41 +147,35 @@ class Cube(Space):
     ) -> None:
         self.low, self.high, self.lipschitz = low, high, lipschitz
         if len(low) != len(high):
-            raise ValueError(f"high must have as many coordinates as low, got {high!r} and {low!r}")
+            raise ValueError(f"high must have as many coordinates as low, got {quoted(high)} and {quoted(low)}")
         if not all(a < b for a, b in zip(low, high, strict=True)):
-            raise ValueError(f"high must be above low in every coordinate, got {high!r} and {low!r}")
+            raise ValueError(f"high must be above low in every coordinate, got {quoted(high)} and {quoted(low)}")
         self._low, self._high = np.array(low), np.array(high)
         self.dimension, self.width = float(len(low)), len(low)
         self.size = float(np.maximum(0.5 * lipschitz * (self._high - self._low), 1.0).prod())
 
-    def refuse(self, points: Array) -> None:
-        """Points of another width, or outside the box."""
-        if points.shape[1] != len(self.low):
-            raise ValueError(f"context must have the cube's {len(self.low)} coordinates, got {points.shape[1]}")
+    def _refuse(self, points: Array) -> None:
         outside = (points < self._low) | (points > self._high)
         if outside.any():
             row, j = np.argwhere(outside)[0]
             given, limits = f"{points[row, j]:g} at position {j}", f"{self.low[j]:g} and {self.high[j]:g}"
             raise ValueError(f"context must be in the cube, got {given}, which is not between {limits}")
 
-    def distances(self, point: Array, others: Array) -> Array:
-        """The largest coordinate of the difference, times `lipschitz`."""
+    def _distances(self, point: Array, others: Array) -> Array:
         return np.asarray(self.lipschitz * np.abs(others - point).max(-1))
 
-    def grid(self, radius: float) -> Grid:
+    @validated
+    def grid(self, radius: Radius) -> Grid:
         """The grid of cells whose corners are `radius` from their centres; it overhangs the box alike on all sides."""
         return Grid(self._low, self._high, radius / self.lipschitz, self.lipschitz)
 
-    def most(self, radius: float, n_points: int) -> int:
-        """All cells of the grid."""
+    def _most(self, radius: float, n_points: int) -> int:
         return len(self.grid(radius).centres)
 
-    def cover(self, points: Array, radius: float) -> Array:
-        """The grid, whatever the points."""
+    def _cover(self, points: Array, radius: float) -> Array:
         return self.grid(radius).centres
 
-    def net(self, centres: Array, radius: float) -> Net:
-        """The grid."""
+    def _net(self, centres: Array, radius: float) -> Net:
         return self.grid(radius)
 
 
@@ -154,60 +189,58 @@ class MetricSpace(Space):
     @validated
     def __init__(
         self,
-        metric: Annotated[
-            str | Callable[[Array, Array], float], OneOf(Choice(*MINKOWSKI), Instance(Callable))
-        ] = "euclidean",
+        metric: Annotated[str | Callable[[Array, Array], float], OneOf(Choice(*MINKOWSKI), Function())] = "euclidean",
         *,
-        dimension: Annotated[float | None, OneOf(Real(above=0), Instance(type(None)))] = None,
+        dimension: Annotated[float | None, OneOf(Real(1e-3, 1e3), Instance(type(None)))] = None,
         lipschitz: Annotated[float, Real(above=0, below=1e100)] = 1.0,
     ) -> None:
         self.metric, self.dimension, self.lipschitz = metric, dimension, lipschitz
 
-    def refuse(self, points: Array) -> None:
-        """Points whose distance to themselves is not 0."""
+    def _refuse(self, points: Array) -> None:
         if callable(self.metric):
             for point in points:
-                if not self.distances(point, point[None])[0] <= 1e-9:
-                    raise NotAMetricError(f"context must be a point of the space, at distance 0 of itself, got {point}")
+                if not self._distances(point, point[None])[0] <= 1e-9:
+                    raise NotAMetricError(
+                        f"context must be a point of the space, at distance 0 of itself, got {quoted(point)}"
+                    )
 
-    def distances(self, point: Array, others: Array) -> Array:
-        """The metric, times `lipschitz`."""
+    def _distances(self, point: Array, others: Array) -> Array:
         if callable(self.metric):
             try:
                 found = np.array([float(self.metric(point, other)) for other in others])
             except Exception as error:  # whatever a user's function raises
-                raise NotAMetricError(f"context must be a point of the space; the metric fails at {point}") from error
+                raise NotAMetricError(
+                    f"context must be a point of the space; the metric fails at {quoted(point)}"
+                ) from error
             if not (np.isfinite(found).all() and (found >= 0.0).all()):
                 bad = others[~(found >= 0.0) | ~np.isfinite(found)][0]
-                raise NotAMetricError(f"context must be a point of the space; the metric fails at {point} and {bad}")
+                where = f"{quoted(point)} and {quoted(bad)}"
+                raise NotAMetricError(f"context must be a point of the space; the metric fails at {where}")
         else:
             found = np.linalg.norm(others - point, MINKOWSKI[self.metric], axis=-1)
         return np.asarray(self.lipschitz * found)
 
-    def most(self, radius: float, n_points: int) -> int:
-        """Every point."""
+    def _most(self, radius: float, n_points: int) -> int:
         return n_points
 
-    def cover(self, points: Array, radius: float) -> Array:
-        """Greedily: each point that no centre so far is near becomes one."""
+    def _cover(self, points: Array, radius: float) -> Array:
+        # Greedily: each point that no centre so far is near becomes one.
         left, chosen = np.arange(len(points)), []
         while len(left):
             chosen.append(left[0])
-            left = left[1:][self.distances(points[left[0]], points[left[1:]]) > radius]
+            left = left[1:][self._distances(points[left[0]], points[left[1:]]) > radius]
         return points[chosen]
 
-    def net(self, centres: Array, radius: float) -> Net:
-        """The centres in a tree, or to be looked at one by one."""
+    def _net(self, centres: Array, radius: float) -> Net:
         if callable(self.metric):
-            return ScannedNet(centres, self.distances)
+            return ScannedNet(centres, self._distances)
         return TreeNet(centres, MINKOWSKI[self.metric], self.lipschitz)
 
-    def doubts(self, points: Array) -> str | None:
-        """The first of a sample of triples that is not as in a metric space."""
+    def _doubts(self, points: Array) -> str | None:
         if not callable(self.metric):
             return None
         for a, b, c in points[np.random.default_rng(0).integers(len(points), size=(TRIPLES, 3))]:
-            (ab, ac), (ba, bc) = self.distances(a, np.array([b, c])), self.distances(b, np.array([a, c]))
+            (ab, ac), (ba, bc) = self._distances(a, np.array([b, c])), self._distances(b, np.array([a, c]))
             if abs(ab - ba) > 1e-9 * max(ab, ba):
                 return f"it is not symmetric: {ab:g} from {a} to {b}, {ba:g} back"
             if ac > (ab + bc) * (1.0 + 1e-9):
@@ -225,7 +258,10 @@ def extension(distances: Array, values: Array) -> Array:
     return simplex(0.5 * (upper + lower))
 
 
-def covering_dimension(points: npt.ArrayLike, space: MetricSpace = EUCLIDEAN) -> float:
+@validated
+def covering_dimension(
+    points: Annotated[npt.ArrayLike, Numbers(2, low=-1e100, high=1e100)], space: MetricSpace = EUCLIDEAN
+) -> float:
     """p, from how the number of points near one grows with the distance: a ball of radius r holds about r^p of them.
 
     With r_1 < … < r_k the distances of a point to its k = 10 nearest others, 1/p is the mean of ln(r_k/r_j), j < k,
@@ -240,10 +276,10 @@ def covering_dimension(points: npt.ArrayLike, space: MetricSpace = EUCLIDEAN) ->
     2.0
     """
     rows = np.asarray(points, float)
-    if rows.ndim != 2 or len(rows) < 30 or not np.isfinite(rows).all():
+    if len(rows) < 30:
         raise ValueError(f"points must be 30 or more rows of finite numbers, got shape {rows.shape}")
     some = rows[np.random.default_rng(0).permutation(len(rows))[:500]]
-    near = np.array([np.sort(space.distances(one, rows))[1 : NEIGHBOURS + 1] for one in some])
+    near = np.array([np.sort(space._distances(one, rows))[1 : NEIGHBOURS + 1] for one in some])
     near = near[near[:, 0] > 0.0]
     logs = np.log(near[:, -1:] / near[:, :-1])
     if not logs.sum() > 0.0:

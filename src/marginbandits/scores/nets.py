@@ -50,7 +50,7 @@ class Grid(Net):
 
     def __init__(self, low: Array, high: Array, radius: float, scale: float) -> None:
         self._width, self._scale = 2.0 * radius, scale
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", divide="ignore"):
             counts = np.maximum(np.ceil((high - low) / self._width - 1e-9), 1.0)
             size, pairs = counts.prod(), counts.prod() * (3.0 ** (counts > 1.0).sum() - 1.0) / 2.0
         if not (size <= LARGEST_GRID and pairs <= LARGEST_PAIRS):

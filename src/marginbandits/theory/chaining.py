@@ -30,13 +30,15 @@ from marginbandits.theory.entropy import Entropy
 from marginbandits.theory.record import Bound
 from marginbandits.theory.setting import Game
 from marginbandits.types import Array
-from marginbandits.validation import Instance, Integer, OneOf, Real, validated
+from marginbandits.validation import Horizon, Instance, OneOf, Real, validated
 
 __all__ = ["chain_hinge", "full_information", "full_information_tuned", "margin_ramp"]
 
-Positive = Annotated[float, Real(above=0)]
-Scale = Annotated[float | None, OneOf(Real(0), Instance(type(None)))]
-Rate = Annotated[float | None, OneOf(Real(above=0), Instance(type(None)))]
+Amount = Annotated[float, Real(1e-100, 1e100)]
+Scale = Annotated[float, Real(0, 1e100)]
+MaybeScale = Annotated[float | None, OneOf(Real(0, 1e100), Instance(type(None)))]
+MaybeAmount = Annotated[float | None, OneOf(Real(1e-100, 1e100), Instance(type(None)))]
+Share = Annotated[float | None, OneOf(Real(1e-300, 1), Instance(type(None)))]
 NOBODY = "no algorithm known: the proof is not constructive"
 
 _E2, _24E = 3.0 * math.e**2, 24.0 * math.e
@@ -45,21 +47,21 @@ _E2, _24E = 3.0 * math.e**2, 24.0 * math.e
 @validated
 def full_information(
     entropy: Entropy,
-    horizon: Annotated[int, Integer(1)],
+    horizon: Horizon,
     *,
-    second_moment: Positive,  # V
-    total: Positive,  # S
-    squares: Positive,  # V'
-    largest_loss: Positive,  # R
-    largest_value: Positive,  # B
-    alpha: Annotated[float, Real(0)],
-    beta: Annotated[float, Real(0)],
-    eta: Rate = None,
-    lam: Rate = None,
+    second_moment: Amount,  # V
+    total: Amount,  # S
+    squares: Amount,  # V'
+    largest_loss: Amount,  # R
+    largest_value: Amount,  # B
+    alpha: Scale,
+    beta: Scale,
+    eta: MaybeAmount = None,
+    lam: MaybeAmount = None,
 ) -> Bound:
     """The full-information bound at any η <= 1 and λ; those left out are the tuned ones."""
     _ordered(alpha, beta)
-    H, area, RB = entropy.at(0.5 * beta), entropy.integral(alpha, beta), largest_loss * largest_value
+    H, area, RB = entropy._at(0.5 * beta), entropy._area(alpha, beta), largest_loss * largest_value
     if eta is None:
         eta = min(1.0, RB * math.sqrt(2.0 * H / second_moment)) if H > 0.0 else 0.0
     if lam is None:
@@ -85,26 +87,26 @@ def full_information(
 @validated
 def full_information_tuned(
     entropy: Entropy,
-    horizon: Annotated[int, Integer(1)],
+    horizon: Horizon,
     *,
-    second_moment: Positive,
-    total: Positive,
-    squares: Positive,
-    largest_loss: Positive,
-    largest_value: Positive,
-    alpha: Annotated[float, Real(0)],
-    beta: Annotated[float, Real(0)],
+    second_moment: Amount,
+    total: Amount,
+    squares: Amount,
+    largest_loss: Amount,
+    largest_value: Amount,
+    alpha: Scale,
+    beta: Scale,
 ) -> Bound:
     """What the tuned η and λ are shown to give; the bound at those values is never larger."""
     _ordered(alpha, beta)
-    H = entropy.at(0.5 * beta)
+    H = entropy._at(0.5 * beta)
     return Bound(
         "full information, tuned",
         {
             "variance": 4.0 * math.sqrt(2.0 * second_moment * H),
             "class": 8.0 * largest_loss * largest_value * H,
             "discretisation": _E2 * alpha * total,
-            "chaining": _24E * math.sqrt(squares) * entropy.integral(alpha, beta),
+            "chaining": _24E * math.sqrt(squares) * entropy._area(alpha, beta),
         },
         horizon,
         {"alpha": alpha, "beta": beta},
@@ -116,18 +118,20 @@ def full_information_tuned(
 
 
 @validated
-def margin_ramp(entropy: Entropy, game: Game, *, mu: Rate = None, alpha: Scale = None, beta: Scale = None) -> Bound:
+def margin_ramp(
+    entropy: Entropy, game: Game, *, mu: Share = None, alpha: MaybeScale = None, beta: MaybeScale = None
+) -> Bound:
     """The contextual bandit margin bound, over inf_f L^γ(f)."""
     K, T, g = game.n_actions, game.horizon, game.margin
 
     def terms(mu: float, alpha: float, beta: float) -> dict[str, float]:
-        H = entropy.at(0.5 * beta)
+        H = entropy._at(0.5 * beta)
         return {
             "variance": 4.0 * K * math.sqrt(2.0 * T * H),
             "exploration": mu * K * T,
             "class": 8.0 / mu * H,
             "discretisation": _E2 * alpha * K * T / g,
-            "chaining": _24E * math.sqrt(K * T / mu) * entropy.integral(alpha, beta) / g,
+            "chaining": _24E * math.sqrt(K * T / mu) * entropy._area(alpha, beta) / g,
         }
 
     chosen = _chosen(terms, entropy, game, mu, alpha, beta)
@@ -145,18 +149,20 @@ def margin_ramp(entropy: Entropy, game: Game, *, mu: Rate = None, alpha: Scale =
 
 
 @validated
-def chain_hinge(entropy: Entropy, game: Game, *, mu: Rate = None, alpha: Scale = None, beta: Scale = None) -> Bound:
+def chain_hinge(
+    entropy: Entropy, game: Game, *, mu: Share = None, alpha: MaybeScale = None, beta: MaybeScale = None
+) -> Bound:
     """The same with the hinge, over (1/K) inf_f Σ <ℓ, ψ(f)>; entropy must be that of scores of size B."""
     K, T, g, S = game.n_actions, game.horizon, game.margin, game.hinge_range
 
     def terms(mu: float, alpha: float, beta: float) -> dict[str, float]:
-        H = entropy.at(0.5 * beta)
+        H = entropy._at(0.5 * beta)
         return {
             "variance": 4.0 * S * math.sqrt(2.0 * T * H),
             "exploration": mu * K * T,
             "class": 8.0 * S * H / (mu * K),
             "discretisation": _E2 * alpha * T / g,
-            "chaining": _24E * math.sqrt(K * T / mu) * entropy.integral(alpha, beta) / (g * K),
+            "chaining": _24E * math.sqrt(K * T / mu) * entropy._area(alpha, beta) / (g * K),
         }
 
     chosen = _chosen(terms, entropy, game, mu, alpha, beta)
@@ -192,12 +198,12 @@ def _chosen(
         _ordered(alpha, beta)
 
     def complete(mu: float, beta: float) -> dict[str, float]:
-        best = entropy.scale_at(math.e**2 * K * T * mu / 64.0)  # where 3e²KT = 24e √(KT/μ) √H(α)
+        best = entropy._scale_at(math.e**2 * K * T * mu / 64.0)  # where 3e²KT = 24e √(KT/μ) √H(α)
         return {"mu": mu, "alpha": min(best, beta) if alpha is None else alpha, "beta": beta}
 
     def value(log_mu: float, log_beta: float) -> float:
         m, b = math.exp(min(log_mu, math.log(1.0 / K))), max(math.exp(log_beta), alpha or 0.0)
-        return math.fsum(terms(**complete(m, b)).values())
+        return min(sum(terms(**complete(m, b)).values()), 1e300)  # finite, so that line searches can compare
 
     top = math.log(2.0 * entropy.radius)  # at this β the class is one point
     bottom = math.log(max(1e-9 / T, alpha or 0.0))

@@ -13,7 +13,7 @@ the largest score B, a class is one point: H(ε) = 0 for ε >= B. Integrals stop
 >>> Power(-1.0)
 Traceback (most recent call last):
     ...
-ValueError: p must be a finite number above 0, got -1.0
+ValueError: p must be a finite number at least 0.001 and at most 1000, got -1.0
 """
 
 import math
@@ -23,33 +23,55 @@ from typing import Annotated
 
 from scipy.special import gamma, gammaincc
 
-from marginbandits.validation import Integer, Real, validated
+from marginbandits.validation import Integer, Positive, Real, record, validated
 
-__all__ = ["Entropy", "FiniteSize", "Parametric", "Power"]
+__all__ = ["Dimension", "Entropy", "FiniteSize", "Parametric", "Power"]
 
-Positive = Annotated[float, Real(above=0)]
+Dimension = Annotated[float, Real(1e-3, 1e3)]
+"""p of a nonparametric class: at either end the rate is that of the limit to three digits."""
+
+Scale = Annotated[float, Real(0, 1e300)]
 
 
 class Entropy(ABC):
-    """H(ε), its inverse and the integral of its root."""
+    """H(ε), its inverse and the integral of its root. A subclass fills `_below`, `_inverse` and `_integral`."""
 
     radius: float
 
-    def at(self, scale: float) -> float:
-        """H(ε): 0 from the radius on."""
-        return 0.0 if scale >= self.radius else max(self._at(scale), 0.0)
+    @validated
+    def at(self, scale: Scale) -> float:
+        """H(ε): 0 from the radius on; but ln N at every scale for a finite class, which exponential weights pay."""
+        return self._at(scale)
 
-    def integral(self, low: float, high: float) -> float:
-        """I(low, high) = ∫ √H(ε) dε, in closed form; infinite where it diverges at 0."""
+    @validated
+    def integral(self, low: Scale, high: Scale) -> float:
+        """I(low, high) = ∫ √H(ε) dε, in closed form; infinite where it diverges at 0, or no float holds it."""
+        return self._area(low, high)
+
+    @validated
+    def scale_at(self, entropy: Annotated[float, Real(0)]) -> float:
+        """The least ε > 0 with H(ε) <= entropy, up to the radius; 0 for a finite class that is no larger."""
+        return self._scale_at(entropy)
+
+    # The same without checks, for searches that ask ten thousand times.
+
+    def _at(self, scale: float) -> float:
+        return 0.0 if scale >= self.radius else max(self._below(scale), 0.0)
+
+    def _area(self, low: float, high: float) -> float:
         high = min(high, self._reach())
         return self._integral(low, high) if low < high else 0.0
 
-    @abstractmethod
-    def scale_at(self, entropy: float) -> float:
-        """The least ε > 0 with H(ε) <= entropy, up to the radius."""
+    def _scale_at(self, entropy: float) -> float:
+        return min(self._inverse(entropy), self.radius) if entropy > 0.0 else self.radius
+
+    # What they are below the radius.
 
     @abstractmethod
-    def _at(self, scale: float) -> float: ...
+    def _below(self, scale: float) -> float: ...
+
+    @abstractmethod
+    def _inverse(self, entropy: float) -> float: ...
 
     @abstractmethod
     def _integral(self, low: float, high: float) -> float: ...
@@ -58,48 +80,44 @@ class Entropy(ABC):
         return self.radius
 
 
+@record
 @dataclass(frozen=True, slots=True)
 class FiniteSize(Entropy):
     """N regressors."""
 
-    size: int
-    radius: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_finite(self.size, self.radius)
-
-    def at(self, scale: float) -> float:
-        """Ln N at every scale: what exponential weights pay."""
-        return math.log(self.size)
-
-    def scale_at(self, entropy: float) -> float:
-        """0 if ln N is no more than that, else the radius."""
-        return 0.0 if math.log(self.size) <= entropy else self.radius
+    size: Annotated[int, Integer(1, 10**300)]
+    radius: Positive = 1.0
 
     def _at(self, scale: float) -> float:
         return math.log(self.size)
+
+    def _scale_at(self, entropy: float) -> float:
+        return self._inverse(entropy)
+
+    def _below(self, scale: float) -> float:
+        return math.log(self.size)
+
+    def _inverse(self, entropy: float) -> float:
+        return 0.0 if math.log(self.size) <= entropy else self.radius
 
     def _integral(self, low: float, high: float) -> float:
         return math.sqrt(math.log(self.size)) * (high - low)
 
 
+@record
 @dataclass(frozen=True, slots=True)
 class Parametric(Entropy):
     """H(ε) = d ln(c/ε): d parameters."""
 
-    dimension: float
-    scale: float = 1.0  # c
-    radius: float = 1.0
+    dimension: Annotated[float, Real(1e-3, 1e9)]
+    scale: Positive = 1.0  # c
+    radius: Positive = 1.0
 
-    def __post_init__(self) -> None:
-        _check_parametric(self.dimension, self.scale, self.radius)
-
-    def scale_at(self, entropy: float) -> float:
-        """C exp(-h/d)."""
-        return min(self.scale * math.exp(-entropy / self.dimension), self.radius)
-
-    def _at(self, scale: float) -> float:
+    def _below(self, scale: float) -> float:
         return math.inf if scale <= 0.0 else self.dimension * math.log(self.scale / scale)
+
+    def _inverse(self, entropy: float) -> float:
+        return self.scale * math.exp(-entropy / self.dimension)
 
     def _integral(self, low: float, high: float) -> float:
         u = [math.inf if e <= 0.0 else math.log(self.scale / e) for e in (high, low)]
@@ -110,41 +128,36 @@ class Parametric(Entropy):
         return min(self.radius, self.scale)
 
 
+@record
 @dataclass(frozen=True, slots=True)
 class Power(Entropy):
     """H(ε) = C ε^-p: a nonparametric class."""
 
-    p: float
-    constant: float = 1.0  # C
-    radius: float = 1.0
+    p: Dimension
+    constant: Positive = 1.0  # C
+    radius: Positive = 1.0
 
-    def __post_init__(self) -> None:
-        _check_power(self.p, self.constant, self.radius)
+    def _below(self, scale: float) -> float:
+        return math.inf if scale <= 0.0 else self.constant * _power(scale, -self.p)
 
-    def scale_at(self, entropy: float) -> float:
-        """(C/h)^{1/p}."""
-        return min((self.constant / entropy) ** (1.0 / self.p), self.radius) if entropy > 0.0 else self.radius
-
-    def _at(self, scale: float) -> float:
-        return math.inf if scale <= 0.0 else self.constant * scale**-self.p
+    def _inverse(self, entropy: float) -> float:
+        return _power(self.constant / entropy, 1.0 / self.p)
 
     def _integral(self, low: float, high: float) -> float:
         root, k = math.sqrt(self.constant), 1.0 - 0.5 * self.p
         if low <= 0.0:
             return float(root * high**k / k) if k > 0.0 else math.inf
-        spread = math.log(high / low)
+        spread = math.log(high / low) if high / low < math.inf else math.log(high) - math.log(low)
         if abs(k) * spread < 1e-8:  # p = 2 or next to it
-            return float(root * low**k * spread)
-        return float(root * low**k * math.expm1(k * spread) / k)
+            return root * _power(low, k) * spread
+        # From the end that is larger, so that nothing overflows but the answer.
+        if k > 0.0:
+            return root * _power(high, k) * -math.expm1(-k * spread) / k
+        return root * _power(low, k) * math.expm1(k * spread) / k
 
 
-@validated
-def _check_finite(size: Annotated[int, Integer(1)], radius: Positive) -> None: ...
-
-
-@validated
-def _check_parametric(dimension: Positive, scale: Positive, radius: Positive) -> None: ...
-
-
-@validated
-def _check_power(p: Positive, constant: Positive, radius: Positive) -> None: ...
+def _power(base: float, exponent: float) -> float:
+    try:
+        return math.pow(base, exponent) if base < math.inf else math.inf
+    except OverflowError:
+        return math.inf

@@ -25,7 +25,7 @@ from typing import Annotated
 from marginbandits.theory.record import Bound
 from marginbandits.theory.setting import Game
 from marginbandits.theory.tuning import SURROGATES, finite_rate, second_moment
-from marginbandits.validation import Choice, Instance, Integer, Real, validated
+from marginbandits.validation import Choice, Count, Integer, Real, validated
 
 __all__ = ["exponential_weights"]
 
@@ -39,14 +39,14 @@ _OVER = {
 
 @validated
 def exponential_weights(
-    size: Annotated[int, Integer(1)],
+    size: Annotated[int, Integer(1, 10**300)],
     game: Game,
     *,
     surrogate: Annotated[str, Choice(*SURROGATES)] = "ramp",
-    n_margins: Annotated[int, Integer(1)] = 1,
-    anytime: Annotated[bool, Instance(bool)] = False,
-    mu: Annotated[float, Real(0)] = 0.0,
-    sharp: Annotated[bool, Instance(bool)] = True,
+    n_margins: Count = 1,
+    anytime: bool = False,
+    mu: Annotated[float, Real(0, 1)] = 0.0,
+    sharp: bool = True,
 ) -> Bound:
     """The regret bound of `ExponentialWeights` over N = `size` regressors and G = `n_margins` margins."""
     K, T = game.n_actions, game.horizon

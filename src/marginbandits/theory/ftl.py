@@ -24,11 +24,11 @@ from typing import Annotated
 
 from scipy import integrate, optimize
 
-from marginbandits.theory.entropy import Entropy, Power
+from marginbandits.theory.entropy import Dimension, Entropy, Power
 from marginbandits.theory.record import Bound
 from marginbandits.theory.setting import Game
 from marginbandits.theory.tuning import smooth_ftl_floor
-from marginbandits.validation import Choice, Instance, Integer, OneOf, Real, validated
+from marginbandits.validation import Choice, Horizon, Instance, OneOf, Real, validated
 
 __all__ = ["ftl", "ftl_deviation", "ftl_rate"]
 
@@ -39,11 +39,11 @@ SMOOTH_FTL = "FaithfulSmoothFTL, stochastic setting"
 
 @validated
 def ftl_deviation(
-    entropy: Annotated[Entropy, Instance(Entropy)],
+    entropy: Entropy,
     game: Game,
     *,
-    n: Annotated[int, Integer(1)],
-    mu: Annotated[float, Real(above=0)],
+    n: Horizon,
+    mu: Annotated[float, Real(1e-300, 1)],
     version: Version = "proof",
 ) -> float:
     """Dev(n), in hinge units: the integral by quadrature, the infimum at its stationary point."""
@@ -51,11 +51,12 @@ def ftl_deviation(
     line, area = _CONSTANTS[version]
 
     def integrand(scale: float) -> float:
-        size = (math.log(n) + entropy.at(scale)) / (n * mu)
+        size = (math.log(n) + entropy._at(scale)) / (n * mu)
         return math.sqrt(2.0 * K * size) + 3.0 * size
 
     def excess(log_scale: float) -> float:
-        return area * integrand(math.exp(log_scale)) - line * K
+        # The logarithms' difference: the integrand may be too large for a float, and the search needs a finite one.
+        return math.log(min(max(area * integrand(math.exp(log_scale)), 1e-300), 1e300)) - math.log(line * K)
 
     top, bottom = math.log(2.0 * B), math.log(2.0 * B) - 60.0
     if excess(top) >= 0.0:
@@ -74,10 +75,10 @@ def ftl_deviation(
 
 @validated
 def ftl(
-    entropy: Annotated[Entropy, Instance(Entropy)],
+    entropy: Entropy,
     game: Game,
     *,
-    mu: Annotated[float | None, OneOf(Real(above=0), Instance(type(None)))] = None,
+    mu: Annotated[float | None, OneOf(Real(1e-300, 1), Instance(type(None)))] = None,
     version: Version = "proof",
 ) -> Bound:
     """Regret of SmoothFTL over (1/K) inf_f T E<ℓ, ψ(f)>, constants and all."""
@@ -102,7 +103,7 @@ def ftl(
 
 
 @validated
-def ftl_rate(p: Annotated[float, Real(above=0)], game: Game) -> Bound:
+def ftl_rate(p: Dimension, game: Game) -> Bound:
     """(T/γ)^{p/(p+1)}, or (T/γ)^{2/3} below p = 2."""
     T, g = game.horizon, game.margin
     power = p / (p + 1.0) if p >= 2.0 else 2.0 / 3.0

@@ -24,7 +24,7 @@ from marginbandits.theory.chaining import NOBODY, margin_ramp
 from marginbandits.theory.entropy import Entropy, FiniteSize, Parametric, Power
 from marginbandits.theory.record import Bound
 from marginbandits.theory.setting import Game
-from marginbandits.validation import Instance, Real, validated
+from marginbandits.validation import Real, quoted, validated
 
 __all__ = ["entropy_growth", "exponents", "growth_rate"]
 
@@ -33,7 +33,7 @@ _E20 = "E20: K^{(3p+8)/(2p+8)}"
 
 
 @validated
-def entropy_growth(entropy: Annotated[Entropy, Instance(Entropy)], game: Game) -> Bound:
+def entropy_growth(entropy: Entropy, game: Game) -> Bound:
     """`margin_ramp` at the proposition's α, β and μ."""
     K, T, g = game.n_actions, game.horizon, game.margin
     if isinstance(entropy, FiniteSize):
@@ -50,9 +50,9 @@ def entropy_growth(entropy: Annotated[Entropy, Instance(Entropy)], game: Game) -
         else:
             mu = (K * T) ** (-2.0 / (p + 4.0)) * g ** (-2.0 * p / (p + 4.0))
             alpha, beta = 1.0 / (K * T), g ** (2.0 / (2.0 + p)) * (K * T * _clipped(mu, K)) ** (-1.0 / (2.0 + p))
-        alpha = min(alpha, beta)
+        alpha, beta = min(alpha, beta, 1e100), min(beta, 1e100)
     else:
-        raise ValueError(f"entropy must be FiniteSize, Parametric or Power, got {entropy!r}")
+        raise ValueError(f"entropy must be FiniteSize, Parametric or Power, got {quoted(entropy)}")
     bound = margin_ramp(entropy, game, mu=_clipped(mu, K), alpha=alpha, beta=beta)
     return dataclasses.replace(
         bound,
@@ -63,7 +63,7 @@ def entropy_growth(entropy: Annotated[Entropy, Instance(Entropy)], game: Game) -
 
 
 @validated
-def growth_rate(entropy: Annotated[Entropy, Instance(Entropy)], game: Game) -> Bound:
+def growth_rate(entropy: Entropy, game: Game) -> Bound:
     """How regret grows, constants and logarithms of the nonparametric case left out."""
     K, T, g = game.n_actions, game.horizon, game.margin
     erratum, met = "", {}
@@ -81,7 +81,7 @@ def growth_rate(entropy: Annotated[Entropy, Instance(Entropy)], game: Game) -> B
         met = {"T >= K^{(p+2)/2} γ^-p": math.log(T) >= 0.5 * (p + 2) * math.log(K) - p * math.log(g) - 1e-12}
         erratum = _E20
     else:
-        raise ValueError(f"entropy must be FiniteSize, Parametric or Power, got {entropy!r}")
+        raise ValueError(f"entropy must be FiniteSize, Parametric or Power, got {quoted(entropy)}")
     return Bound(
         "margin rate, ramp",
         {"rate": value},
@@ -96,7 +96,7 @@ def growth_rate(entropy: Annotated[Entropy, Instance(Entropy)], game: Game) -> B
 
 
 @validated
-def exponents(p: Annotated[float, Real(0)]) -> dict[str, float]:
+def exponents(p: Annotated[float, Real(0, 1e3)]) -> dict[str, float]:
     """Figure 1: the exponent of T against the entropy's p, for margin regret, full information, and square loss."""
     full = 0.5 if p < 2.0 else (p - 1.0) / p
     return {

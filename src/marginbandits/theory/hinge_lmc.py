@@ -30,6 +30,7 @@ __all__ = ["hinge_ew_ideal", "hinge_lmc_corrected", "hinge_lmc_printed"]
 _OVER = "(1/K) min_θ Σ <ℓ, ψ(f(x; θ))>"
 
 
+@validated
 def hinge_lmc_printed(setting: Setting) -> Bound:
     """The theorem's right-hand side at the theorem's η."""
     d, K, T, g, B = setting.dimension, setting.n_actions, setting.horizon, setting.margin, setting.bound
@@ -57,10 +58,10 @@ def hinge_lmc_printed(setting: Setting) -> Bound:
 def hinge_lmc_corrected(
     setting: Setting,
     *,
-    eta: Annotated[float, Real(above=0)],
-    mu: Annotated[float, Real(0)],
-    cap: Annotated[float | None, OneOf(Real(1), Instance(type(None)))],
-    accuracy: Annotated[float, Real(0)] = 0.0,
+    eta: Annotated[float, Real(1e-200, 1e200)],
+    mu: Annotated[float, Real(0, 1)],
+    cap: Annotated[float | None, OneOf(Real(1, 1e100), Instance(type(None)))],
+    accuracy: Annotated[float, Real(0, 1e100)] = 0.0,
 ) -> Bound:
     """The proof's right-hand side at any η, μ < 1/K, M = `cap` and τ = `accuracy`; τ > 0 needs μ > 0."""
     d, K, T, g, L = setting.dimension, setting.n_actions, setting.horizon, setting.margin, setting.lipschitz
@@ -69,7 +70,7 @@ def hinge_lmc_corrected(
     if accuracy > 0.0 and mu == 0.0:
         raise ValueError(f"mu must be positive where draws are only accurate to {accuracy}, got {mu}")
     S = setting.hinge_range
-    inexact = 2.0 * S * K * T * L * accuracy / (g * mu) if accuracy > 0.0 else 0.0
+    inexact = 2.0 * S * K * T * L * accuracy / g / mu if accuracy > 0.0 else 0.0
     return Bound(
         "Hinge-LMC, corrected",
         {
@@ -78,7 +79,7 @@ def hinge_lmc_corrected(
             "capped weights": 0.0 if cap is None else T * setting.largest_sum / (math.e * cap * (1.0 - K * mu)),
             "discretisation": 1.0 / K,
             "class": d / (K * eta) * log_size(setting, 2.0 if cap is None else 2.0 * cap),
-            "variance": eta / K * (inexact + (S * K) ** 2 * T),
+            "variance": eta / K * (inexact + S * K * S * K * T),
         },
         T,
         {"eta": eta, "mu": mu, "accuracy": accuracy} | ({} if cap is None else {"cap": cap}),
@@ -90,7 +91,7 @@ def hinge_lmc_corrected(
 
 
 @validated
-def hinge_ew_ideal(setting: Setting, *, sharp: Annotated[bool, Instance(bool)] = True) -> Bound:
+def hinge_ew_ideal(setting: Setting, *, sharp: bool = True) -> Bound:
     """Exponential weights with exact draws, exact weights and no exploration, at its best η."""
     eta = exponential_weights_rate(setting, sharp=sharp)
     d, K, T = setting.dimension, setting.n_actions, setting.horizon

@@ -17,14 +17,14 @@ appendix "lipschitz".
 
 from typing import Annotated
 
+from marginbandits.theory.entropy import Dimension
 from marginbandits.theory.record import Bound
 from marginbandits.theory.setting import Game
 from marginbandits.theory.tuning import lipschitz_actions_radius, lipschitz_ftl_floor, lipschitz_ftl_radius
-from marginbandits.validation import Integer, Real, validated
+from marginbandits.validation import Horizon, Positive, Real, validated
 
 __all__ = ["bistro", "lipschitz_actions", "lipschitz_ftl", "lipschitz_references"]
 
-Dimension = Annotated[float, Real(above=0)]
 LIPSCHITZ_FTL = "LipschitzFTL.from_theory, stochastic setting"
 
 
@@ -47,7 +47,7 @@ def lipschitz_ftl(p: Dimension, game: Game) -> Bound:
 
 
 @validated
-def lipschitz_actions(p: Annotated[float, Real(2)], q: Dimension, horizon: Annotated[int, Integer(1)]) -> Bound:
+def lipschitz_actions(p: Annotated[float, Real(2, 1e3)], q: Dimension, horizon: Horizon) -> Bound:
     """A continuum of actions of dimension q: a net of them, then follow-the-leader; needs p >= 2."""
     fineness = lipschitz_actions_radius(horizon, p=p, q=q)
     K = fineness**-q
@@ -67,12 +67,12 @@ def lipschitz_actions(p: Annotated[float, Real(2)], q: Dimension, horizon: Annot
 
 
 @validated
-def lipschitz_references(p: Dimension, q: Annotated[float, Real(0)] = 0.0) -> dict[str, float]:
+def lipschitz_references(p: Dimension, q: Annotated[float, Real(0, 1e3)] = 0.0) -> dict[str, float]:
     """Exponents of T to compare with: binning (actions of dimension q), and what no learner can beat."""
     return {"binning": (p + q + 1.0) / (p + q + 2.0), "lower bound": max(0.5, (p - 1.0) / p)}
 
 
 @validated
-def bistro(complexity: Annotated[float, Real(above=0)], game: Game) -> float:
+def bistro(complexity: Positive, game: Game) -> float:
     """√(K T Rad(Π)), BISTRO's policy regret, up to constants."""
     return float((game.n_actions * game.horizon * complexity) ** 0.5)

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Annotated, TypeAlias
 
 from marginbandits.theory.chaining import chain_hinge, margin_ramp
-from marginbandits.theory.entropy import Entropy, FiniteSize, Parametric, Power
+from marginbandits.theory.entropy import Dimension, Entropy, FiniteSize, Parametric, Power
 from marginbandits.theory.finite import exponential_weights
 from marginbandits.theory.ftl import ftl, ftl_rate
 from marginbandits.theory.growth import growth_rate
@@ -28,7 +28,7 @@ from marginbandits.theory.rademacher import decision_trees, linear_type_2, lp_li
 from marginbandits.theory.record import Bound, useful_from
 from marginbandits.theory.setting import Game, Setting
 from marginbandits.theory.tuning import SURROGATES, hinge_lmc_tuning
-from marginbandits.validation import Integer, Real, validated
+from marginbandits.validation import Count, Instance, Integer, OneOf, Positive, Real, quoted, record, validated
 
 __all__ = [
     "DecisionTrees",
@@ -43,24 +43,20 @@ __all__ = [
 ]
 
 
+@record
 @dataclass(frozen=True, slots=True)
 class LipschitzPolicies:
     """1-Lipschitz functions of contexts of dimension p."""
 
-    p: float
-
-    def __post_init__(self) -> None:
-        Power(self.p)
+    p: Dimension
 
 
+@record
 @dataclass(frozen=True, slots=True)
 class RademacherRoot:
     """A class whose sequential Rademacher complexity is c√T."""
 
-    c: float
-
-    def __post_init__(self) -> None:
-        _check_root(self.c)
+    c: Positive
 
 
 class Networks(RademacherRoot):
@@ -71,35 +67,39 @@ class DecisionTrees(RademacherRoot):
     """Trees of bounded depth on finitely many decision functions; c grows with depth and that number's logarithm."""
 
 
+@record
 @dataclass(frozen=True, slots=True)
 class LpLinear:
     """Linear predictors over ℓ_q in R^d."""
 
-    q: float
-    dimension: int
-
-    def __post_init__(self) -> None:
-        _check_lp(self.q, self.dimension)
+    q: Annotated[float, Real(above=1, high=2)]
+    dimension: Count
 
 
 Known: TypeAlias = Entropy | LipschitzPolicies | RademacherRoot | LpLinear
+Class = Annotated[Known, Instance(Entropy, LipschitzPolicies, RademacherRoot, LpLinear)]
 
 
+@record
 @dataclass(frozen=True, slots=True)
 class Promise:
     """A bound, and the T from which it is not vacuous (None: beyond 10^15)."""
 
     bound: Bound
-    useful_from: int | None
+    useful_from: Annotated[int | None, OneOf(Integer(1), Instance(type(None)))]
 
 
-def promises(known: Known, game: Game) -> list[Bound]:
+@validated
+def promises(known: Class, game: Game) -> list[Bound]:
     """Every bound of the paper for this class: first those with all constants, then orders."""
     return [make(game) for make in _makers(known, game)]
 
 
-def promises_in_time(known: Known, game: Game) -> list[Promise]:
+@validated
+def promises_in_time(known: Class, game: Game) -> list[Promise]:
     """The same, each with the horizon from which it says something, all else equal."""
+    if game.margin > 1e15:
+        raise ValueError(f"margin must be at most 10^15 to look for the first T of use, got {game.margin:g}")
     least = math.floor(game.margin) + 2  # logarithms of KT/γ must be positive, and μ < 1/K
 
     def one(make: Maker) -> Promise:
@@ -135,7 +135,7 @@ def _makers(known: Known, game: Game) -> list[Maker]:
     if isinstance(known, LpLinear):
         free: list[Maker] = [linear_type_2] if known.q == 2.0 else []  # ℓ_q is of type 2 from q = 2 on
         return [partial(lp_linear, known.q, known.dimension), *free]
-    raise ValueError(f"no bound is known for {known!r}")
+    raise ValueError(f"no bound is known for {quoted(known)}")
 
 
 def _setting(known: Parametric, game: Game) -> Setting:
@@ -149,11 +149,3 @@ def _corrected(setting: Setting) -> Bound:
 
 def _chained(entropy: Entropy) -> list[Maker]:
     return [partial(margin_ramp, entropy), partial(chain_hinge, entropy)]
-
-
-@validated
-def _check_root(c: Annotated[float, Real(above=0)]) -> None: ...
-
-
-@validated
-def _check_lp(q: Annotated[float, Real(above=1, high=2)], dimension: Annotated[int, Integer(1)]) -> None: ...

@@ -28,15 +28,15 @@ from typing import Annotated
 from marginbandits.theory.chaining import NOBODY
 from marginbandits.theory.record import Bound
 from marginbandits.theory.setting import Game
-from marginbandits.validation import Integer, Real, validated
+from marginbandits.validation import Count, Positive, Real, validated
 
 __all__ = ["decision_trees", "linear_type_2", "lp_linear", "networks", "price_of_bandit_feedback", "rademacher"]
 
-Positive = Annotated[float, Real(above=0)]
+Complexity = Annotated[float, Real(1e-40, 1e40)]
 
 
 @validated
-def rademacher(complexity: Positive, game: Game) -> Bound:
+def rademacher(complexity: Complexity, game: Game) -> Bound:
     """K (Rad/γ)^{2/3} T^{1/3} for Rad = `complexity`, the largest over actions."""
     K, T, g = game.n_actions, game.horizon, game.margin
     mu = (complexity / (T * g)) ** (2.0 / 3.0)
@@ -79,7 +79,7 @@ def decision_trees(game: Game, c: Positive = 1.0) -> Bound:
 
 
 @validated
-def lp_linear(q: Annotated[float, Real(above=1, high=2)], dimension: Annotated[int, Integer(1)], game: Game) -> Bound:
+def lp_linear(q: Annotated[float, Real(above=1, high=2)], dimension: Count, game: Game) -> Bound:
     """Linear predictors over ℓ_q in R^d: the better of the dimension-free and the parametric rate."""
     K, T, g = game.n_actions, game.horizon, game.margin
     free = K * (T / g) ** (q / (2.0 * q - 1.0))
@@ -99,7 +99,7 @@ def lp_linear(q: Annotated[float, Real(above=1, high=2)], dimension: Annotated[i
 
 
 @validated
-def price_of_bandit_feedback(complexity: Positive, game: Game) -> float:
+def price_of_bandit_feedback(complexity: Complexity, game: Game) -> float:
     """K (T/Rad)^{1/3}: the most that seeing one loss instead of all costs, as a factor, up to logarithms."""
     return float(game.n_actions * (game.horizon / complexity) ** (1.0 / 3.0))
 

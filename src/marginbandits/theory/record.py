@@ -10,22 +10,63 @@ large it is.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from marginbandits.validation import Constraint, Horizon, Instance, Integer, quoted, record, validated
 
 __all__ = ["Bound", "useful_from"]
 
 
+class _Named(Constraint):
+    """Values by name, under one constraint."""
+
+    def __init__(self, item: Constraint) -> None:
+        self.item = item
+
+    def __str__(self) -> str:
+        return f"a mapping of names, each value {self.item}"
+
+    def clean(self, value: object) -> dict[str, object]:
+        if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+            return {name: self.item.clean(one) for name, one in value.items()}
+        raise ValueError
+
+    def bad_values(self) -> Iterator[object]:
+        yield from ("names", None, {1: 1.0}, *({"name": bad} for bad in self.item.bad_values()))
+
+
+class _Amount(Constraint):
+    """A number that is not negative, or infinite: a bound that no float holds is vacuous, not wrong."""
+
+    def __str__(self) -> str:
+        return "a number at least 0"
+
+    def clean(self, value: object) -> float:
+        if isinstance(value, float | int) and not isinstance(value, bool) and 0 <= value <= math.inf:
+            return float(min(value, 10**308)) if value < math.inf else math.inf
+        raise ValueError
+
+    def bad_values(self) -> Iterator[object]:
+        yield from ("much", None, math.nan, -1.0, True, 1j)
+
+
+Rounds = Annotated[int, Integer(1, 10**17)]
+
+
+@record
 @dataclass(frozen=True, slots=True)
 class Bound:
     """A regret bound over `benchmark`, the sum of its `terms`, at the `parameters` chosen."""
 
     name: str
-    terms: Mapping[str, float]
-    horizon: int
-    parameters: Mapping[str, float] = field(default_factory=dict)
-    conditions: Mapping[str, bool] = field(default_factory=dict)  # what the statement needs: met, or violated
+    terms: Annotated[Mapping[str, float], _Named(_Amount())]
+    horizon: Horizon
+    parameters: Annotated[Mapping[str, float], _Named(_Amount())] = field(default_factory=dict)
+    conditions: Annotated[Mapping[str, bool], _Named(Instance(bool))] = field(
+        default_factory=dict
+    )  # what the statement needs: met, or violated
     benchmark: str = ""
     reference: str = ""
     erratum: str = ""  # what was corrected
@@ -35,7 +76,10 @@ class Bound:
     @property
     def value(self) -> float:
         """The sum of the terms."""
-        return math.fsum(self.terms.values())
+        try:
+            return math.fsum(self.terms.values())
+        except OverflowError:
+            return math.inf
 
     @property
     def per_round(self) -> float:
@@ -72,7 +116,8 @@ class Bound:
         }
 
 
-def useful_from(bound: Callable[[int], Bound], *, least: int = 1, most: int = 10**15) -> int | None:
+@validated
+def useful_from(bound: Callable[[int], Bound], *, least: Rounds = 1, most: Rounds = 10**15) -> int | None:
     """The T from which the bound is not vacuous, looking from `least` on; None beyond `most`.
 
     Doubling, then bisection: right where the value per round falls with T.
@@ -80,12 +125,19 @@ def useful_from(bound: Callable[[int], Bound], *, least: int = 1, most: int = 10
     >>> useful_from(lambda T: Bound("root", {"all": 10.0 * T**0.5}, T))
     101
     """
+
+    def vacuous(rounds: int) -> bool:
+        answer = bound(rounds)
+        if not isinstance(answer, Bound):
+            raise ValueError(f"bound must return a Bound, got {quoted(answer)}")
+        return answer.vacuous
+
     high = low = least
-    while bound(high).vacuous:
+    while vacuous(high):
         low, high = high, 2 * high
         if high > most:
             return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if bound(middle).vacuous else (low, middle)
+        low, high = (middle, high) if vacuous(middle) else (low, middle)
     return high

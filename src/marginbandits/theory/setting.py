@@ -5,19 +5,19 @@
 >>> Game(n_actions=1, horizon=1000, margin=0.5)
 Traceback (most recent call last):
     ...
-ValueError: n_actions must be a whole number at least 2, got 1
+ValueError: n_actions must be a whole number at least 2 and at most 1e+15, got 1
 """
 
 from dataclasses import dataclass
 from typing import Annotated, Self
 
 from marginbandits.types import ParametricScores
-from marginbandits.validation import ActionCount, Integer, Real, validated
+from marginbandits.validation import Count, Horizon, Integer, Positive, Real, record, validated
 
-__all__ = ["Game", "Setting"]
+__all__ = ["Actions", "Game", "Setting"]
 
-Count = Annotated[int, Integer(1)]
-Positive = Annotated[float, Real(above=0)]
+Actions = Annotated[int, Integer(2, 10**15)]
+"""K, where actions are only spoken of."""
 
 
 class _Hinge:
@@ -39,52 +39,39 @@ class _Hinge:
         """Z_max = K max(1, (1 + B/γ)/2): no sum of the K hinge values is larger."""
         return self.n_actions * max(1.0, 0.5 * self.hinge_range)
 
+    @validated
     def second_moment(self, *, sharp: bool = True) -> float:
         """V_1, the bound of E <ψ, ℓ̂>² in one round: K²(1 + B/γ)² as printed, or the sharp K(1 + B/γ) Z_max."""
         K = self.n_actions
         return K * self.hinge_range * (self.largest_sum if sharp else K * self.hinge_range)
 
 
+@record
 @dataclass(frozen=True, slots=True)
 class Game(_Hinge):
     """K actions, T rounds, margin γ, scores at most B in size."""
 
-    n_actions: int
-    horizon: int
-    margin: float
-    bound: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_game(self.n_actions, self.horizon, self.margin, self.bound)  # it only refuses
+    n_actions: Actions
+    horizon: Horizon
+    margin: Positive
+    bound: Positive = 1.0
 
 
+@record
 @dataclass(frozen=True, slots=True)
 class Setting(_Hinge):
     """Θ ⊂ R^d contains the unit ball and lies within radius R; scores are L-Lipschitz in θ and at most B in size."""
 
-    dimension: int
-    n_actions: int
-    horizon: int
-    margin: float
-    radius: float = 1.0
-    lipschitz: float = 1.0
-    bound: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_game(self.n_actions, self.horizon, self.margin, self.bound)
-        _check_class(self.dimension, self.radius, self.lipschitz)
+    dimension: Count
+    n_actions: Actions
+    horizon: Horizon
+    margin: Positive
+    radius: Annotated[float, Real(1, 1e30)] = 1.0  # Θ must contain the unit ball
+    lipschitz: Positive = 1.0
+    bound: Positive = 1.0
 
     @classmethod
-    def of(cls, scores: ParametricScores, horizon: int, margin: float) -> Self:
+    @validated
+    def of(cls, scores: ParametricScores, horizon: Horizon, margin: Positive) -> Self:
         """The setting of a score class whose constants are known."""
         return cls(scores.dimension, scores.n_actions, horizon, margin, scores.radius, scores.lipschitz, scores.bound)
-
-
-@validated
-def _check_game(n_actions: ActionCount, horizon: Count, margin: Positive, bound: Positive) -> None:
-    """A game needs two actions, a round, and a margin."""
-
-
-@validated
-def _check_class(dimension: Count, radius: Annotated[float, Real(1)], lipschitz: Positive) -> None:
-    """Θ must contain the unit ball, so R >= 1."""

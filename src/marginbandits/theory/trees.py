@@ -26,20 +26,26 @@ from typing import Annotated, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.arrays import Numbers
 from marginbandits.types import Array
 from marginbandits.validation import Integer, Real, validated
 
 __all__ = ["sequential_covering_number", "sequential_rademacher"]
 
-Depth = Annotated[int, Integer(1)]
+Depth = Annotated[int, Integer(1, 20)]
+Table = Annotated[npt.ArrayLike, Numbers(2, low=-1e100, high=1e100)]
+MOST = 10**6
+"""Steps beyond which a question is refused: its answer would take minutes, and the next one years."""
 Functions: TypeAlias = frozenset[int]
 Sizes: TypeAlias = frozenset[tuple[int, ...]]
 
 
 @validated
-def sequential_rademacher(values: npt.ArrayLike, depth: Depth) -> float:
+def sequential_rademacher(values: Table, depth: Depth) -> float:
     """Sup over trees of E max_f Σ ε_t f(x_t(ε)), exactly, in (2M)^T steps at most."""
-    columns = [tuple(column) for column in _table(values).T.tolist()]
+    table = np.asarray(values)
+    _refuse_steps((2 * table.shape[1]) ** depth, table, depth)
+    columns = [tuple(column) for column in table.T.tolist()]
 
     def moved(sums: tuple[float, ...], column: tuple[float, ...], sign: int) -> tuple[float, ...]:
         return tuple(s + sign * f for s, f in zip(sums, column, strict=True))
@@ -54,10 +60,11 @@ def sequential_rademacher(values: npt.ArrayLike, depth: Depth) -> float:
 
 
 @validated
-def sequential_covering_number(values: npt.ArrayLike, depth: Depth, scale: Annotated[float, Real(0)]) -> int:
+def sequential_covering_number(values: Table, depth: Depth, scale: Annotated[float, Real(0, 1e100)]) -> int:
     """Sup over trees of the size of the smallest sequential cover in the largest-coordinate norm, by enumeration."""
-    table = _table(values)
+    table: Array = np.asarray(values)
     N, M = table.shape
+    _refuse_steps(M ** (2**depth - 1) * min(N, 2 * M) ** (N if depth > 1 else 1), table, depth)
     everything = frozenset(range(N))
     layers = [[(point, -1, -1) for point in range(M)]]  # by depth: a point, and two trees of the layer before
     for _ in range(depth - 1):
@@ -101,8 +108,7 @@ def sequential_covering_number(values: npt.ArrayLike, depth: Depth, scale: Annot
     return max(size(everything, depth - 1, tree) for tree in range(len(layers[-1])))
 
 
-def _table(values: npt.ArrayLike) -> Array:
-    table = np.asarray(values, float)
-    if table.ndim != 2 or not table.size or not np.isfinite(table).all():
-        raise ValueError(f"values must be a finite table of functions x points, got shape {table.shape}")
-    return table
+def _refuse_steps(steps: int, table: Array, depth: int) -> None:
+    if steps > MOST:
+        N, M = table.shape
+        raise ValueError(f"depth must be smaller for {N} functions on {M} points: too many trees, got {depth}")

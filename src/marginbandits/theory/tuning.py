@@ -32,8 +32,18 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
-from marginbandits.theory.setting import Game, Setting
-from marginbandits.validation import ActionCount, Choice, Instance, Integer, OneOf, Real, validated
+from marginbandits.theory.entropy import Dimension
+from marginbandits.theory.setting import Actions, Game, Setting
+from marginbandits.validation import (
+    Choice,
+    Horizon,
+    Instance,
+    OneOf,
+    Positive,
+    Real,
+    record,
+    validated,
+)
 
 __all__ = [
     "SURROGATES",
@@ -52,21 +62,26 @@ __all__ = [
 ]
 
 SURROGATES = ("ramp", "hinge", "relative", "policy")
+Size = Annotated[float, Real(0, 1e100)]
 
 
+Finite = Annotated[float, Real()]
+
+
+@record
 @dataclass(frozen=True, slots=True)
 class HingeLMCTuning:
     """Learning rate, smoothing of the play, cap of the weights, and the parameters of every call of the sampler."""
 
-    eta: float
-    mu: float
-    cap: float  # M
-    accuracy: float  # τ, in Wasserstein distance
-    smoothing: float  # u
-    ridge: float  # λ
-    log10_steps: float  # N
-    log10_step: float  # α
-    log10_draws: float  # m
+    eta: Finite
+    mu: Finite
+    cap: Finite  # M
+    accuracy: Finite  # τ, in Wasserstein distance
+    smoothing: Finite  # u
+    ridge: Finite  # λ
+    log10_steps: Finite  # N
+    log10_step: Finite  # α
+    log10_draws: Finite  # m
 
 
 @validated
@@ -74,7 +89,7 @@ def hinge_lmc_tuning(
     setting: Setting,
     *,
     version: Annotated[str, Choice("printed", "proof", "corrected")] = "corrected",
-    cap: Annotated[float | None, OneOf(Real(1), Instance(type(None)))] = None,
+    cap: Annotated[float | None, OneOf(Real(1, 1e100), Instance(type(None)))] = None,
 ) -> HingeLMCTuning:
     """The parameters of Algorithms 1 and 2; `cap` replaces M. Needs RLTK > γ, or the logarithm in η is not positive."""
     d, K, T, g = setting.dimension, setting.n_actions, setting.horizon, setting.margin
@@ -93,46 +108,52 @@ def hinge_lmc_tuning(
     else:
         u, ridge = tau / (8.0 * R * G * math.sqrt(d)), tau / (8.0 * R**3)
         if version == "proof":
-            base, constant = max(float(d), (R * G) ** 2 * math.sqrt(d) / tau), 0.0
+            base, constant = max(_log10(d), 2 * _log10(R * G) + 0.5 * _log10(d) - _log10(tau)), 0.0
         else:
-            base, constant = max(float(d), R * G + R * R * ridge, R * (G / u + ridge)), 12 * _log10(8)
-        steps = constant + 18 * _log10(R) + 12 * (_log10(base) - _log10(tau))
+            curved = _log10(R) + _log10(G) - _log10(u) + _log10(1.0 + ridge / G * u)  # R(G/u + λ)
+            base, constant = max(_log10(d), _log10(R * G + R * R * ridge), curved), 12 * _log10(8)
+        steps = constant + 18 * _log10(R) + 12 * (base - _log10(tau))
         log_ratio = math.log(16.0 * R / tau) + steps * math.log(10.0)
         draws = _log10(256) + 4 * _log10(R) + 2 * _log10(G) + _log10(log_ratio) - 2 * _log10(tau)
     return HingeLMCTuning(eta, mu, cap, tau, u, ridge, steps, 2 * _log10(R) - steps, draws)
 
 
 @validated
-def exponential_weights_rate(setting: Setting, *, sharp: Annotated[bool, Instance(bool)] = True) -> float:
+def exponential_weights_rate(setting: Setting, *, sharp: bool = True) -> float:
     """η of exponential weights with exact draws and exact weights; `sharp` chooses V₁."""
     V = setting.second_moment(sharp=sharp) * setting.horizon
     return math.sqrt(2.0 * setting.dimension * log_size(setting, 2.0) / V)
 
 
-def second_moment(surrogate: str, game: Game, *, sharp: bool = True) -> float:
+@validated
+def second_moment(surrogate: Annotated[str, Choice(*SURROGATES)], game: Game, *, sharp: bool = True) -> float:
     """V₁, the bound of E<s, ℓ̂>² in one round: K for policies, K² for ramp and relative margin, more for the hinge."""
     if surrogate == "hinge":
         return game.second_moment(sharp=sharp)
     return float(game.n_actions) if surrogate == "policy" else float(game.n_actions**2)
 
 
-def finite_rate(log_size: float, second_moment: float, rounds: int, *, anytime: bool = False) -> float:
+@validated
+def finite_rate(
+    log_size: Size, second_moment: Annotated[float, Real(1e-100, 1e200)], rounds: Horizon, *, anytime: bool = False
+) -> float:
     """η of exponential weights over e^log_size regressors: for a horizon of so many rounds, or in that round."""
     return math.sqrt((1.0 if anytime else 2.0) * log_size / (second_moment * rounds))
 
 
-def paper_mu(log_size: float, game: Game) -> float:
+@validated
+def paper_mu(log_size: Size, game: Game) -> float:
     """μ = √(ln N/(KT)), clipped to 1/K: what the paper's non-constructive learner explores."""
     return min(math.sqrt(log_size / (game.n_actions * game.horizon)), 1.0 / game.n_actions)
 
 
 @validated
 def smooth_ftl_floor(
-    n_actions: ActionCount,
-    horizon: Annotated[int, Integer(1)],
-    margin: Annotated[float, Real(above=0)],
+    n_actions: Actions,
+    horizon: Horizon,
+    margin: Positive,
     *,
-    p: Annotated[float, Real(0)] = 0.0,
+    p: Annotated[float, Real(0, 1e3)] = 0.0,
     version: Annotated[str, Choice("proof", "printed")] = "proof",
 ) -> float:
     """SmoothFTL's μ, at most 1/K: below p = 2 the choice that the same proof gives, regret (T/γ)^{2/3}.
@@ -153,18 +174,19 @@ def smooth_ftl_floor(
     return math.exp(min(0.0, log_scale)) / n_actions
 
 
-def lipschitz_ftl_floor(n_actions: int, radius: float) -> float:
+@validated
+def lipschitz_ftl_floor(n_actions: Actions, radius: Annotated[float, Real(1e-100, 1e100)]) -> float:
     """Lipschitz follow-the-leader's μ: the radius of its net, at most 1/K."""
     return min(radius, 1.0 / n_actions)
 
 
 @validated
 def lipschitz_ftl_radius(
-    n_actions: ActionCount,
-    horizon: Annotated[int, Integer(1)],
+    n_actions: Actions,
+    horizon: Horizon,
     *,
-    p: Annotated[float, Real(above=0)],
-    size: Annotated[float, Real(1)] = 1.0,
+    p: Dimension,
+    size: Annotated[float, Real(1, 1e100)] = 1.0,
     version: Annotated[str, Choice("proof", "printed")] = "proof",
 ) -> float:
     """The radius β of Lipschitz follow-the-leader's net: (C/(KT))^{1/(p+1)}.
@@ -180,7 +202,7 @@ def lipschitz_ftl_radius(
 
 
 @validated
-def binning_radius(horizon: Annotated[int, Integer(1)], *, p: Annotated[float, Real(above=0)]) -> float:
+def binning_radius(horizon: Horizon, *, p: Dimension) -> float:
     """Radius T^{-1/(p+2)} of independent cells, which makes their regret T^{(p+1)/(p+2)}.
 
     >>> round(binning_radius(10_000, p=2.0), 6)
@@ -190,9 +212,7 @@ def binning_radius(horizon: Annotated[int, Integer(1)], *, p: Annotated[float, R
 
 
 @validated
-def lipschitz_actions_radius(
-    horizon: Annotated[int, Integer(1)], *, p: Annotated[float, Real(above=0)], q: Annotated[float, Real(above=0)]
-) -> float:
+def lipschitz_actions_radius(horizon: Horizon, *, p: Dimension, q: Dimension) -> float:
     """ε, the radius of a net of actions of dimension q: T^{-1/(p+1+pq)}, with p = 2 for anything less.
 
     >>> round(lipschitz_actions_radius(10_000, p=2.0, q=1.0), 3)
@@ -202,7 +222,8 @@ def lipschitz_actions_radius(
     return math.pow(horizon, -1.0 / (p + 1.0 + p * q))
 
 
-def epoch_end(start: int, growth: float) -> int:
+@validated
+def epoch_end(start: Horizon, growth: Annotated[float, Real(1, 1e6)]) -> int:
     """The first round after the epoch that begins at round `start` >= 1: 1, 2, 4, 8, … for growth 2.
 
     >>> [epoch_end(start, 2.0) for start in (1, 2, 4)], [epoch_end(start, 1.2) for start in (1, 2, 10)]

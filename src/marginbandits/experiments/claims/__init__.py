@@ -8,6 +8,7 @@ Traceback (most recent call last):
 ValueError: no claim is called 'figure1'; did you mean 'figure-1'?
 """
 
+from marginbandits.experiments import arguments
 from marginbandits.experiments.claims import (
     calibration,
     figure_1,
@@ -22,7 +23,6 @@ from marginbandits.experiments.claims import (
     variance,
 )
 from marginbandits.experiments.claims.claim import Claim
-from marginbandits.validation import suggestion
 
 __all__ = ["CLAIMS", "chosen"]
 
@@ -45,13 +45,4 @@ CLAIMS: tuple[Claim, ...] = tuple(module.CLAIM for module in _MODULES)
 
 def chosen(names: str | None = None) -> tuple[Claim, ...]:
     """Those named, with commas between them, in the order of the paper; all if none is."""
-    if names is None:
-        return CLAIMS
-    known = {claim.name: claim for claim in CLAIMS}
-    wanted = [name.strip() for name in names.split(",") if name.strip()]
-    for name in wanted:
-        if name not in known:
-            raise ValueError(f"no claim is called {name!r}{suggestion(name, known)}")
-    if not wanted:
-        raise ValueError(f"name at least one claim: {', '.join(known)}")
-    return tuple(claim for name, claim in known.items() if name in wanted)
+    return tuple(arguments.chosen(names, {claim.name: claim for claim in CLAIMS}, "claim"))

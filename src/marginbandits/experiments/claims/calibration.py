@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from marginbandits import policies
-from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results, verdict
-from marginbandits.experiments.html import figure
-from marginbandits.experiments.svg import PALETTE, Axis, xy_chart
+from marginbandits.experiments.claims.claim import Chart, Claim, Finding, Line, Parameters, Results, verdict
+from marginbandits.experiments.marks import PALETTE
+from marginbandits.experiments.svg import Axis
 from marginbandits.experiments.svg import Line as Curve
 from marginbandits.surrogates import Hinge, Ramp, RelativeMargin, centred, margin_loss, realizable_scores
 from marginbandits.types import Array
@@ -103,15 +103,19 @@ def judge(results: Results) -> Finding:
     return Finding(
         lines,
         [
-            figure(
+            Chart(
                 "The surrogates at γ = 1/2",
-                xy_chart(drawn, across, Axis.of([0.0, 4.0], "value")),
-                [(one.name, one.colour) for one in drawn],
+                drawn,
+                across,
+                Axis.of([0.0, 4.0], "value"),
+                drawn,
             ),
-            figure(
+            Chart(
                 "How signed losses break the lemma",
-                xy_chart(broken, Axis.of(K, "K", log=True, marks=K), down),
-                [(one.name, one.colour) for one in broken],
+                broken,
+                Axis.of(K, "K", log=True, marks=K),
+                down,
+                broken,
             ),
         ],
         ["Of two scores s/2 and -s/2 the relative margin θ is the ramp of s where s < 0, and 1 elsewhere."],

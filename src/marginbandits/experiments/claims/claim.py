@@ -2,7 +2,7 @@
 
     measure    one experiment: parameters in, numbers out; the parameters decide everything, the seed among them
     units      the parameters of all experiments, for a quick look and for a full one
-    judge      numbers in, `Finding` out: lines of the table, figures, notes
+    judge      numbers in, `Finding` out: lines of the table, charts, notes; data throughout, which a page may draw
 
 A verdict is computed from the numbers, never written down.
 
@@ -14,9 +14,7 @@ A verdict is computed from the numbers, never written down.
 'not seen at reachable T'
 """
 
-import hashlib
 import inspect
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,13 +22,18 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from marginbandits import __version__
 from marginbandits.evaluation import Interval, interval
-from marginbandits.experiments.store import Failure, Outcome
+from marginbandits.experiments.fingerprint import code, fingerprint
+from marginbandits.experiments.marks import Mark
+from marginbandits.experiments.store import Experiment
+from marginbandits.experiments.svg import Axis
+from marginbandits.experiments.svg import Line as Curve
 from marginbandits.types import Array
 
 __all__ = [
+    "Chart",
     "Claim",
+    "Dots",
     "Finding",
     "Line",
     "Measured",
@@ -77,11 +80,31 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Chart:
+    """Curves on two axes; those of the `legend` are named under them."""
+
+    title: str
+    curves: Sequence[Curve]
+    x: Axis
+    y: Axis
+    legend: Sequence[Curve]
+
+
+@dataclass(frozen=True, slots=True)
+class Dots:
+    """Means with their intervals, a named row each."""
+
+    title: str
+    rows: Sequence[tuple[str, Interval, Mark]]
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
-    """What a claim came to: lines of the table, figures as HTML, and notes for the reader."""
+    """What a claim came to: lines of the table, charts, and notes for the reader."""
 
     lines: Sequence[Line]
-    figures: Sequence[str]
+    charts: Sequence[Chart | Dots]
     notes: Sequence[str] = ()
 
 
@@ -134,8 +157,8 @@ class Results:
 class Claim:
     """A statement of the paper, how to test it, and how to judge what comes of it.
 
-    `measure` must be a function of a module, so that processes can share it. An experiment is known by its parameters
-    and by that module's text: whoever changes the module runs its experiments anew.
+    `measure` must be a function of a module, so that processes can share it. An experiment is known by the code behind
+    `measure` and by its parameters, defaults included: whoever changes one of them runs it anew, and nothing else.
     """
 
     name: str
@@ -149,9 +172,15 @@ class Claim:
 
     def tasks(self, quick: bool) -> "list[Unit]":
         """All its experiments."""
-        text = inspect.getsource(inspect.getmodule(self.measure) or self.measure)
-        code = hashlib.sha256(text.encode()).hexdigest()
-        return [Unit(self.name, self.measure, dict(one), code) for one in self.units(quick)]
+        name = f"{self.measure.__module__}.{self.measure.__qualname__}"
+        facts = {"measure": name, "code": code(self.measure)}
+        signature = inspect.signature(self.measure)
+        found = []
+        for one in self.units(quick):
+            whole = signature.bind(**one)
+            whole.apply_defaults()
+            found.append(Unit(self.name, self.measure, dict(one), fingerprint({**facts, "of": whole.arguments})))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,31 +190,26 @@ class Unit:
     claim: str
     measure: Callable[..., Mapping[str, float]]
     parameters: dict[str, Any]
-    code: str  # a hash of the module that measures
+    key: str  # the fingerprint of everything that decides what is measured
 
     @property
-    def key(self) -> str:
-        """A hash of the version, the measuring module and the parameters; a change elsewhere needs a fresh folder."""
-        facts = [__version__, self.claim, self.measure.__qualname__, self.code, self.parameters]
-        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
-
-    def outcome(self) -> Outcome:
-        """Run it; only numbers are kept, no losses of rounds."""
-        found = {name: float(value) for name, value in self.measure(**self.parameters).items()}
-        n_actions = int(self.parameters.get("K", 0))
-        return Outcome(self.key, self._label, self.claim, n_actions, self._seed, np.zeros(0), found)
-
-    def failure(self, reason: str) -> Failure:
-        """It could not be run."""
-        return Failure(self.key, self._label, self.claim, self._seed, reason)
+    def kind(self) -> str:
+        """The claim, and what of the parameters is no number."""
+        return ", ".join([self.claim, *(str(one) for one in self.parameters.values() if isinstance(one, str))])
 
     @property
-    def _seed(self) -> int:
-        return int(self.parameters.get("seed", 0))
+    def size(self) -> float:
+        """Rounds or cases."""
+        return float(self.parameters.get("T") or self.parameters.get("n") or 1)
 
     @property
-    def _label(self) -> str:
-        return ", ".join(f"{name}={value}" for name, value in self.parameters.items() if name != "seed")
+    def words(self) -> str:
+        """What it is called where it fails."""
+        return f"{self.claim}: " + ", ".join(f"{name}={value}" for name, value in self.parameters.items())
+
+    def run(self) -> Experiment:
+        """Measure."""
+        return Experiment(self.key, {name: float(value) for name, value in self.measure(**self.parameters).items()})
 
 
 def slope(results: Results, over: str, of: str) -> Interval:

@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results, verdict
-from marginbandits.experiments.html import figure
-from marginbandits.experiments.svg import PALETTE, Axis, xy_chart
+from marginbandits.experiments.claims.claim import Chart, Claim, Finding, Line, Parameters, Results, verdict
+from marginbandits.experiments.marks import PALETTE
+from marginbandits.experiments.svg import Axis
 from marginbandits.experiments.svg import Line as Curve
 from marginbandits.theory import Bound, Game, Power, entropy_growth, exponents, margin_ramp
 
@@ -113,15 +113,19 @@ def judge(results: Results) -> Finding:
         Curve("printed", below, (below + 2.0) / (below + 4.0), PALETTE[1], dashed=True),
     ]
     charts = [
-        figure(
+        Chart(
             "Figure 1: the exponent of T",
-            xy_chart(curves, Axis.of([0.0, 8.0], "p"), Axis(0.45, 0.95, _marks(0.5, 0.9), label="exponent of T")),
-            [(words, colour) for words, colour in zip(names.values(), PALETTE, strict=False)],
+            curves,
+            Axis.of([0.0, 8.0], "p"),
+            Axis(0.45, 0.95, _marks(0.5, 0.9), label="exponent of T"),
+            [one for one in curves if one.name in names.values()],
         ),
-        figure(
+        Chart(
             "The exponent of K, p <= 2",
-            xy_chart(powers, Axis.of([0.0, 2.0], "p"), Axis(0.4, 1.2, _marks(0.5, 1.1), label="exponent of K")),
-            [(one.name, one.colour) for one in powers if one.name],
+            powers,
+            Axis.of([0.0, 2.0], "p"),
+            Axis(0.4, 1.2, _marks(0.5, 1.1), label="exponent of K"),
+            powers,
         ),
     ]
     note = (

@@ -1,12 +1,12 @@
-"""Figures that several claims share: how something grows, with its interval, under its bound."""
+"""Charts that several claims share: how something grows, with its interval, under its bound."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from marginbandits.experiments.claims.claim import Results
-from marginbandits.experiments.html import figure
-from marginbandits.experiments.svg import PALETTE, Axis, Line, xy_chart
+from marginbandits.experiments.claims.claim import Chart, Results
+from marginbandits.experiments.marks import PALETTE
+from marginbandits.experiments.svg import Axis, Line
 
 __all__ = ["curves", "growth"]
 
@@ -20,7 +20,7 @@ def growth(
     bound: str | None = "bound",
     label: str = "regret (dashed: bound)",
     floor: float = 0.0,
-) -> str:
+) -> Chart:
     """A line for each group on logarithmic axes: the mean over seeds with its 95% band, and the mean bound, dashed.
 
     What is below `floor` is drawn there.
@@ -37,14 +37,13 @@ def growth(
         if bound is not None:
             limit = [float(results.where(**{over: one}).values(bound).mean()) for one in x]
             lines.append(Line(f"{name}, bound", x, limit, colour, dashed=True))
-    named = [(line.name, line.colour) for line in lines if not line.dashed]
     marks = sorted({float(x) for line in lines for x in line.x})
     across = Axis.of(marks, over, log=True, marks=marks)
     down = Axis.of([float(y) for line in lines for y in line.y], label, log=True)
-    return figure(title, xy_chart(lines, across, down), named)
+    return Chart(title, lines, across, down, [line for line in lines if not line.dashed])
 
 
-def curves(title: str, lines: Sequence[Line], x: Axis, y_label: str, *, log_y: bool = False) -> str:
+def curves(title: str, lines: Sequence[Line], x: Axis, y_label: str, *, log_y: bool = False) -> Chart:
     """Lines as they are, on a vertical axis that holds them all."""
     down = Axis.of([float(y) for line in lines for y in np.asarray(line.y)], y_label, log=log_y)
-    return figure(title, xy_chart(lines, x, down), [(line.name, line.colour) for line in lines if line.name])
+    return Chart(title, lines, x, down, lines)

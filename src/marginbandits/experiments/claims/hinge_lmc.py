@@ -11,6 +11,7 @@ sum of <law, losses>, free of the noise of the actions. Bounds are the corrected
 particle redrawn by 30 lines from a fresh start in every round, which is affordable for small T only.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -61,8 +62,8 @@ def measure(
     benchmark = float(means.min(1).sum())
     if problem in COROLLARY_1:
         benchmark = HingeERM(margin, radius=1.0).minimise(env.contexts, env.losses).value / K
-    cap = None if agent.weighting == "mixture" else float(agent._most_draws)
     setting = Setting.of(Linear(int(K), d), T, margin)
+    cap = None if agent.weighting == "mixture" else float(math.ceil(hinge_lmc_tuning(setting, version=agent.cap).cap))
     bound = hinge_lmc_corrected(setting, eta=agent.eta, mu=agent.mu, cap=cap).value
     found = {"mistakes": mistakes, "benchmark": benchmark, "regret": mistakes - benchmark, "bound": bound}
     return {**found, "lines": _lines_per_draw(agent, margin)} if probe else found

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from marginbandits.evaluation import interval
-from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results, shown, verdict
+from marginbandits.experiments.claims.claim import Claim, Dots, Finding, Line, Parameters, Results, shown, verdict
 from marginbandits.experiments.claims.finite import environment, linear_class, play
-from marginbandits.experiments.html import figure
-from marginbandits.experiments.svg import PALETTE, dot_chart
+from marginbandits.experiments.marks import Mark
 from marginbandits.learners import ExponentialWeights
 from marginbandits.theory import Game, exponential_weights
 
@@ -71,10 +70,9 @@ def judge(results: Results) -> Finding:
                 verdict(interval(shares).high <= 1.0),
             )
         )
-        rows = [(name, *interval(mine.values(name)), PALETTE[0]) for name in names]
-        rows.append(("learnt", *interval(mine.values("loss")), PALETTE[1]))
-        chart = dot_chart(rows, label="mean, with its 95% interval", width=330, left=70, digits=0)
-        charts.append(figure(f"Loss of {T:,} rounds, {world}", chart))
+        rows = [(name, interval(mine.values(name)), Mark.of(0)) for name in names]
+        rows.append(("learnt", interval(mine.values("loss")), Mark.of(1)))
+        charts.append(Dots(f"Loss of {T:,} rounds, {world}", rows, "mean, with its 95% interval"))
     return Finding(lines, charts)
 
 

@@ -16,7 +16,8 @@ import numpy as np
 from marginbandits import policies
 from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results, verdict
 from marginbandits.experiments.claims.figures import curves
-from marginbandits.experiments.svg import PALETTE, Axis
+from marginbandits.experiments.marks import PALETTE
+from marginbandits.experiments.svg import Axis
 from marginbandits.experiments.svg import Line as Curve
 from marginbandits.surrogates import Hinge, Ramp, RelativeMargin, centred
 from marginbandits.theory import Game, second_moment

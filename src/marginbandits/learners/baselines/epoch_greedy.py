@@ -83,7 +83,7 @@ class EpochGreedy(Learner):
         if probability == 1.0:
             return
         if isinstance(self._explored, Ridge):
-            self._explored.learn(dense(one.rows)[one.row(action)], one.block(action), 1.0 - loss)
+            self._explored.learn(dense(one.rows), one.row(action), one.block(action), 1.0 - loss)
         else:
             self._explored.learn(one, action, loss, probability, self._chance())
 

@@ -50,16 +50,15 @@ class LinUCB(RidgeLearner):
 
     def _laws(self, batch: Batch) -> Array:
         laws = np.empty(len(batch.mask))
-        ridge, rows = self._ridge, dense(batch.rows)
-        if not _play(ridge.theta, ridge.factor, rows, batch.shared, batch.starts, self.alpha, batch.mask, laws):
+        rows = dense(batch.rows)
+        if not _play(self._ridge.models, rows, batch.shared, batch.starts, self.alpha, batch.mask, laws):
             raise FloatingPointError("the model's numbers are no longer finite")
         return laws
 
 
 @kernel
 def _play(
-    theta: Array,
-    factor: Array,
+    models: Array,
     rows: Array,
     shared: bool,
     starts: npt.NDArray[np.int64],
@@ -70,6 +69,6 @@ def _play(
     for i in range(starts.shape[0] - 1):
         for a in range(starts[i + 1] - starts[i]):
             k = starts[i] + a
-            block, row = 0 if shared else a, rows[k if shared else i]
-            laws[k] = dot(theta[block], row) + alpha * np.sqrt(square_norm(factor[block], row))
+            model, row = models[0 if shared else a], rows[k if shared else i]
+            laws[k] = dot(model[-1], row) + alpha * np.sqrt(square_norm(model, row))
     return greedy_each(laws, starts, mask, laws)

@@ -21,8 +21,8 @@ REPLAYED = "ridge.replayed"
 
 def relearn(ridge: Ridge, reservoir: Reservoir, block: int) -> None:
     """Learn a block's rounds again, from nothing."""
-    for row, loss in zip(reservoir.rows[block], reservoir.losses[block, : reservoir.held(block)], strict=False):
-        ridge.learn(row, block, 1.0 - 2.0 * loss)
+    for at in range(reservoir.held(block)):
+        ridge.learn(reservoir.rows[block], at, block, 1.0 - 2.0 * reservoir.losses[block, at])
 
 
 def without_young_blocks(fields: Mapping[str, Field], ridge: Ridge, reservoir: Reservoir) -> Mapping[str, Field]:

@@ -164,7 +164,7 @@ class HingeLMC(Learner):
         block, row = one.block(action), dense(one.rows)[one.row(action)]
         self._journal.keep(self._particles, block)
         particles, theta, factor = self._particles[block], self._ridge.theta[block], self._ridge.factor[block]
-        self._ridge.learn(row, block, 1.0 - 2.0 * loss)
+        self._ridge.learn(dense(one.rows), one.row(action), block, 1.0 - 2.0 * loss)
         nudges = self.temperature * rng.standard_normal(len(particles))
         absorb(particles, self._margins, row, loss, nudges, *self._ridge.last())
         slot = self._reservoir.slot(block, rng)

@@ -1,0 +1,117 @@
+"""One grammar for what people write: options of a command, learners with their parameters, plan files.
+
+    LinUCB                                            a name
+    LinTS(scale=0.3)                                  with parameters: numbers, words, True and False
+    ExponentialWeights(margins=[0.1, 0.2])            and lists
+
+>>> words("LinUCB, LinTS(scale=0.3, features=fourier)")
+['LinUCB', 'LinTS(scale=0.3, features=fourier)']
+>>> value("[0.1, [fourier, True]]")
+[0.1, ['fourier', True]]
+"""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from marginbandits.experiments.sources import is_name
+from marginbandits.experiments.specs import LearnerSpec, spec
+from marginbandits.validation import quoted, suggestion
+
+__all__ = ["chosen", "learner_spec", "plan_entries", "value", "words"]
+
+_OPEN, _CLOSE = "([{", ")]}"
+_ENTRIES = ("rounds", "seeds", "shuffle", "data", "label", "learners")
+
+
+def words(text: str) -> list[str]:
+    """What stands between commas, but for those inside brackets or quotes."""
+    parts, depth, quote = [""], 0, ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        depth += (not quote) * ((letter in _OPEN) - (letter in _CLOSE))
+        if letter == "," and depth == 0 and not quote:
+            parts.append("")
+        else:
+            parts[-1] += letter
+        if depth < 0:
+            break
+    if depth or quote:
+        raise ValueError(f"brackets and quotes must be closed, got {quoted(text)}")
+    return [part.strip() for part in parts if part.strip()]
+
+
+def value(text: str) -> Any:
+    """A number, True, False, None, a quoted word, a list of values; anything else is a word.
+
+    >>> value("0.1"), value("fourier"), value("[1, two]")
+    (0.1, 'fourier', [1, 'two'])
+    """
+    if text.startswith("[") and text.endswith("]"):
+        return [value(one) for one in words(text[1:-1])]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+def learner_spec(text: str) -> LearnerSpec:
+    """`LinUCB`, or with parameters.
+
+    >>> learner_spec("LinUCB(features=fourier, alpha=0.1)").parameters
+    {'features': 'fourier', 'alpha': 0.1}
+    """
+    match = re.fullmatch(r"(\w+)\s*(?:\((.*)\))?", text.strip(), re.DOTALL)
+    if not match:
+        raise ValueError(f"a learner is written Name or Name(parameter=value, …), got {quoted(text)}")
+    parameters: dict[str, Any] = {}
+    for part in words(match[2] or ""):
+        name, equals, rest = (piece.strip() for piece in part.partition("="))
+        if not equals or not name.isidentifier():
+            raise ValueError(f"a parameter is written name=value, got {quoted(part)} in {quoted(text)}")
+        if name in parameters:
+            raise ValueError(f"the parameter {name} is given twice in {quoted(text)}")
+        parameters[name] = value(rest)
+    return spec(match[1], parameters)
+
+
+def chosen(text: str | None, known: dict[str, Any], what: str) -> list[Any]:
+    """Those named, in their own order; all if none is."""
+    wanted = list(known) if text is None else words(text)
+    for name in wanted:
+        if name not in known:
+            raise ValueError(f"no {what} is called {quoted(name)}{suggestion(name[:80], known)}")
+    if not wanted:
+        raise ValueError(f"name at least one {what}: {', '.join(known)}")
+    return [one for name, one in known.items() if name in wanted]
+
+
+def plan_entries(path: Path) -> dict[str, Any]:
+    """The arguments of `Plan.of` that a TOML file holds; relative data paths are relative to it."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"it is not TOML: {error}") from error
+    for name in table.keys() - set(_ENTRIES):
+        raise ValueError(f"unknown entry {quoted(name)}{suggestion(name[:80], _ENTRIES)}")
+    for name in ("data", "learners"):
+        if not isinstance(table.get(name), list):
+            raise ValueError(f"it must have a list of data and at least one [[learners]] table; {name} is no list")
+    for one in table["data"]:
+        if not isinstance(one, str):
+            raise ValueError(f"data must be a list of words, got {quoted(one)} in it")
+    table["data"] = [one if is_name(one) else str(path.parent / one) for one in table["data"]]
+    table["learners"] = [_entry(one) for one in table["learners"]]
+    return table
+
+
+def _entry(entry: object) -> LearnerSpec:
+    if not isinstance(entry, dict) or "class" not in entry:
+        raise ValueError(f"a learner needs a class, got {quoted(entry)}")
+    rest = dict(entry)
+    return spec(rest.pop("class"), label=rest.pop("name", None), parameters=rest)

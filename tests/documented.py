@@ -1,0 +1,238 @@
+"""The commands of the documents in a form that takes seconds, and the shape of what they print.
+
+A `sh` block holds commands; a `text` block shows what the last `sh` block before it prints. Both run here, in this
+process: `marginbandits …` through its own command line, `python benchmarks/….py` as the file it is. `SMALL` says how
+each becomes small. What has a number in it is compared without it, and lines in any order, as ranks may differ.
+"""
+
+import contextlib
+import dataclasses
+import io
+import math
+import os
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
+
+import numpy as np
+from click.testing import CliRunner
+
+from marginbandits.cli import main
+from marginbandits.experiments import claims
+from marginbandits.experiments.claims.claim import Claim, Parameters
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"[-+±~]?(?<![A-Za-z_\d])\d[\d,]*(\.\d+)?(e[-+]?\d+)?")
+
+SMALL: dict[str, list[str]] = {
+    "marginbandits bakeoff": ["--rounds", "30", "--jobs", "1"],
+    "marginbandits reproduce": ["--jobs", "1"],  # and its claims, see `tiny`
+    "marginbandits report": [],
+    "marginbandits export": [],
+    "marginbandits list": [],
+    "marginbandits bound": [],
+    "python benchmarks/bakeoff_overhead.py": ["--seeds", "2", "--stored", "20"],
+    "python benchmarks/exponential_weights.py": ["--rounds", "2"],
+    "python benchmarks/hinge_lmc.py": ["--rounds", "50", "--turns", "1"],
+    "python benchmarks/import_time.py": ["--turns", "1"],
+    "python benchmarks/linucb_round.py": ["--rounds", "50"],
+    "python benchmarks/lipschitz_ftl.py": ["--rounds", "100"],
+    "python benchmarks/multiclass.py": ["--rounds", "20", "--seeds", "2"],
+    "python benchmarks/smooth_ftl.py": ["--rounds", "50", "--rows", "3000"],
+    "python benchmarks/smooth_ftl_theorem.py": ["--rounds", "4,5,6,7,8,9", "--seeds", "2"],
+    "python benchmarks/vowpal_wabbit.py": ["--rounds", "10", "--seeds", "2"],
+}
+"""What is added to each command; a later option replaces an earlier one."""
+
+NOT_RUN = {
+    "make test": "it is what runs this",
+    "make check": "it is the other half of continuous integration, and would run this file's neighbours",
+    "make soak": "it takes minutes by design",
+    "marginbandits reproduce": "the page that shows all its lines has a test of its own, among the long ones",
+}
+"""Commands whose existence alone is checked, each with the reason."""
+
+UNSHOWN = re.compile(r"^@ lost least|^Report: |^Page: |^figure: |^# seconds$|^# tasks: |^# experiments for ")
+"""Lines of an output that a document may leave out."""
+
+FREE = [
+    (r"^.+ lost least", "@ lost least"),
+    (r"before .+ with #", "before @ with #"),
+    (r"\b(holds|open|fails) \(", "@ ("),
+    (r"^(holds at reachable T|holds|not seen at reachable T|fails as printed, holds as corrected|fails) ", "@ "),
+    (r" (noise|BEYOND) ", " @ "),
+    (r"not positive", "# #"),
+]
+"""Words that the numbers decide: whose they are, and how they come out."""
+
+
+def blocks(document: Path) -> list[tuple[str, str]]:
+    return BLOCK.findall(document.read_text())
+
+
+def commands(block: str) -> list[str]:
+    r"""The commands of a `sh` block, one a line but for lines that end in \\."""
+    return [line for line in re.sub(r"\\\n", "", block).splitlines() if line and not line.startswith("#")]
+
+
+def inline(document: Path) -> list[str]:
+    """Commands in the midst of a sentence."""
+    text = BLOCK.sub("", document.read_text())
+    return re.findall(r"`((?:marginbandits|make|python) [^`]+)`", text)
+
+
+def shape(output: str) -> list[str]:
+    """The lines of an output, sorted, without numbers, spacing, and what the numbers decide."""
+    lines = []
+    for line in output.splitlines():
+        found = re.sub(r"# ?[x%]?(?= |$)", "# ", NUMBER.sub("#", line))
+        found = re.sub(r"\s+", " ", re.sub(r"[±+-] *#", "#", found)).strip()
+        for pattern, replacement in FREE:
+            found = re.sub(pattern, replacement, found)
+        if found:
+            lines.append(found)
+    return sorted(lines)
+
+
+def difference(shown: str, printed: str) -> tuple[list[str], list[str]]:
+    """Lines of what is shown that are not printed, and the other way round but for what may be left out."""
+    wanted, found = Counter(shape(shown)), Counter(shape(printed))
+    more = [line for line in (found - wanted).elements() if not UNSHOWN.search(line)]
+    return list((wanted - found).elements()), more
+
+
+def run(line: str, folder: Path) -> str:
+    """What the command prints in its small form, run in `folder`; raises if it fails or nobody says how it is small."""
+    words = shlex.split(line, comments=True)
+    name = " ".join(words[:2])
+    if " ".join(words) in NOT_RUN:
+        if words[0] == "make":
+            made(words[1])  # the target is there
+        return ""
+    if name == "make demo":
+        words = made("demo")
+        name = " ".join(words[:2])
+    if name not in SMALL:
+        raise AssertionError(f"nobody says how to run {line!r} in seconds: add it to SMALL")
+    words = [str(folder / "FOLDER") if word == "FOLDER" else word for word in words] + SMALL[name]
+    if name == "marginbandits bakeoff" and not few(words):
+        words += ["--seeds", "2"]
+    with in_folder(folder), peers():
+        return called(words[1:]) if words[0] == "marginbandits" else scripted(words[1:])
+
+
+def few(words: list[str]) -> bool:
+    return "--seeds" in words and int(words[words.index("--seeds") + 1]) <= 2
+
+
+def made(target: str) -> list[str]:
+    """The command that `make target` comes to, if there is one."""
+    recipe = subprocess.run(["make", "-n", target], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    found = [line for line in commands(recipe) if "bin/marginbandits " in line]
+    return ["marginbandits", *shlex.split(found[0])[1:]] if found else []
+
+
+def called(words: list[str]) -> str:
+    with mock.patch.object(claims, "chosen", small_claims(claims.chosen)):
+        result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result.stdout
+
+
+def scripted(words: list[str]) -> str:
+    output = io.StringIO()
+    with mock.patch.object(sys, "argv", words), mock.patch.dict(os.environ), contextlib.redirect_stdout(output):
+        runpy.run_path(str(ROOT / words[0]), run_name="__main__")
+    return output.getvalue()
+
+
+def small_claims(chosen: Callable[[str | None], tuple[Claim, ...]]) -> Callable[[str | None], tuple[Claim, ...]]:
+    return lambda names: tuple(tiny(one) for one in chosen(names))
+
+
+def tiny(claim: Claim) -> Claim:
+    """Every experiment of the whole programme for two seeds, over few cases and √T rounds."""
+
+    def smaller(one: Parameters) -> Parameters:
+        short = {"n": min(one["n"], 300)} if "n" in one else {}
+        if "T" in one and claim.name not in ("resampling", "margin-adaptation"):  # there T costs nothing, or is named
+            short["T"] = math.isqrt(one["T"])
+        return {**one, **short}
+
+    return dataclasses.replace(
+        claim, units=lambda _: [smaller(one) for one in claim.units(False) if one.get("seed", 0) < 2]
+    )
+
+
+def tables(folder: Path) -> None:
+    """Two small sets, as archives: what stands for the folder of 75."""
+    folder.mkdir(exist_ok=True)
+    rng = np.random.default_rng(0)
+    for name in ("one", "two"):
+        y = rng.permutation(np.arange(40) % 3)
+        np.savez(folder / f"{name}.npz", X=rng.standard_normal((40, 4)) + y[:, None], y=y)
+
+
+@contextlib.contextmanager
+def in_folder(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+class Workspace:
+    """Stands in for Vowpal Wabbit's: an even law for the lines of actions, a half for one line."""
+
+    def __init__(self, options: str) -> None:
+        pass
+
+    def predict(self, lines: list[str] | str) -> list[float] | float:
+        return 0.5 if isinstance(lines, str) else [1.0 / len(lines)] * len(lines)
+
+    def learn(self, lines: list[str] | str) -> None:
+        pass
+
+
+class MAB:
+    """Stands in for MABWiser's: always the first arm."""
+
+    def __init__(self, **options: object) -> None:
+        pass
+
+    def fit(self, *data: object) -> None:
+        pass
+
+    def predict(self, x: object) -> int:
+        return 0
+
+    partial_fit = fit
+
+
+@contextlib.contextmanager
+def peers() -> Iterator[None]:
+    """The peers of the extra `bench`, which the tests do not need installed: stand-ins for both."""
+    policy = SimpleNamespace(LinUCB=lambda **options: None)
+    modules = {
+        "vowpalwabbit": SimpleNamespace(Workspace=Workspace, __spec__=SimpleNamespace()),
+        "mabwiser": SimpleNamespace(),
+        "mabwiser.mab": SimpleNamespace(MAB=MAB, LearningPolicy=policy),
+    }
+    own = {name: sys.modules.pop(name) for name in modules if name in sys.modules}
+    sys.modules.update(modules)  # type: ignore[arg-type]
+    try:
+        yield
+    finally:  # these and no others: what was imported meanwhile stays
+        for name in modules:
+            del sys.modules[name]
+        sys.modules.update(own)

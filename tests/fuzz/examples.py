@@ -1,0 +1,186 @@
+"""One good call of everything exported: what the fuzzer spoils, an argument at a time.
+
+Arguments are found by name (`BY_NAME`), unless a function needs its own (`OF`). Something new and exported, for which
+neither knows a good argument, fails the test that looks for it.
+"""
+
+from typing import Any
+
+import numpy as np
+
+import marginbandits as mb
+from marginbandits.arrays import Booleans, Numbers
+from marginbandits.scores.lipschitz import EUCLIDEAN
+from marginbandits.validation import Constraint, Instance, Integer, ListOf, OneOf, Real
+
+K, D = 3, 2
+ROWS = np.random.default_rng(0).standard_normal((40, D)) / 4
+LAW = np.array([0.5, 0.25, 0.25])
+GAME = mb.theory.Game(n_actions=2, horizon=1000, margin=0.5)
+SETTING = mb.theory.Setting(dimension=3, n_actions=2, horizon=1000, margin=0.5)
+POTENTIAL = mb.samplers.HingePotential(features=np.eye(D), weights=np.ones(D), margin=0.5)
+LEARNT = mb.LinUCB(n_actions=K, seed=0)
+ENVIRONMENT = mb.LinearRealizable(K, D, 3, seed=0)
+
+BY_NAME: dict[str, Any] = {
+    "accuracy": 0.0,
+    "action": 1,
+    "actions": [0, 1, 2],
+    "all_losses": [[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]],
+    "alpha": 0.1,
+    "available": [True, True, False],
+    "beta": 0.2,
+    "bound": 2.0,
+    "cap": 10,
+    "centres": ROWS[:3],
+    "complexity": 3.0,
+    "context": ROWS[0],
+    "contexts": ROWS[:3],
+    "data_id": 61,
+    "decision": mb.Decision(1, 0.25, LAW),
+    "decisions": [mb.Decision(1, 0.25, LAW)] * 3,
+    "depth": 2,
+    "deviation": [1.0, 2.0, 0.5],
+    "dimension": D,
+    "distribution": LAW,
+    "draw": 0.3,
+    "draws": ROWS.reshape(2, 20, D),
+    "entropy": mb.theory.Parametric(3.0),
+    "environment": ENVIRONMENT,
+    "epsilon": 0.5,
+    "error": 0.1,
+    "eta": 0.1,
+    "features": np.eye(D),
+    "game": GAME,
+    "growth": 1.5,
+    "high": 1.0,
+    "horizon": 1000,
+    "known": mb.theory.FiniteSize(10),
+    "label": 1,
+    "largest_loss": 1.0,
+    "largest_value": 1.0,
+    "learner": LEARNT,
+    "level": 0.9,
+    "log_size": 2.0,
+    "loss": 0.5,
+    "losses": [0.5, 0.0, 1.0],
+    "low": 0.0,
+    "margin": 0.1,
+    "mean": [0.0, 1.0, 2.0],
+    "mu": 0.05,
+    "n": 4,
+    "n_actions": K,
+    "n_features": D,
+    "n_points": 5,
+    "n_rounds": 5,
+    "n_steps": 2,
+    "maps": [mb.Identity()],
+    "n_inputs": D,
+    "name": "iris",
+    "others": ROWS[:3],
+    "p": 2.0,
+    "parameters": np.ones((K - 1) * D),
+    "path": "saved.npz",
+    "point": ROWS[0],
+    "points": ROWS,
+    "potential": POTENTIAL,
+    "probabilities": [0.5, 0.25, 0.25],
+    "probability": 0.25,
+    "q": 1.5,
+    "radius": 1.0,
+    "regressors": [lambda x: [x[0], 0.0, -x[0]]],
+    "reward": 0.5,
+    "rewards": [0.5, 0.0, 1.0],
+    "rng": np.random.default_rng(0),
+    "rounds": 10,
+    "rows": ROWS[:3],
+    "scale": 0.1,
+    "scores": [0.5, -0.25, -0.25],
+    "second_moment": 3.0,
+    "setting": SETTING,
+    "share": 0.5,
+    "size": 10,
+    "space": EUCLIDEAN,
+    "squares": 2.0,
+    "start": 3,
+    "steps": 10,
+    "surrogate": "ramp",
+    "total": 2.0,
+    "values": [0.5, 0.25, 0.25],
+    "vectors": [3.0, 4.0],
+    "weights": np.ones((K, D)),
+    "width": 0.1,
+    "X": ROWS,
+    "y": [0, 1] * 20,
+}
+
+OF: dict[str, dict[str, Any]] = {
+    "checks.check_environment": {"environment": mb.LinearRealizable},
+    "checks.check_features": {"features": mb.Identity},
+    "checks.check_learner": {"learner": mb.Uniform},
+    "checks.check_scores": {"scores": mb.Linear(K, D), "context_shape": (D,)},
+    "checks.check_surrogate": {"surrogate": mb.Hinge},
+    "*.scale_at": {"entropy": 1.0},
+    "Cube": {"low": [-9.0, -9.0], "high": [9.0, 9.0]},
+    "Finite.from_models": {"models": []},
+    "Finite.from_weights": {"weights": np.ones((2, K, D))},
+    "HingeRealizable": {"margin": None},
+    "LipschitzCube.mean_losses": {"contexts": np.abs(ROWS[:3])},
+    "*.of": {"losses": np.eye(3)},
+    "SharedLinear.gradient": {"context": ROWS[:K]},
+    "SharedLinear.project": {"parameters": np.ones(D)},
+    "SharedLinear.values": {"context": ROWS[:K], "parameters": np.ones(D)},
+    "Switching": {"n_switches": 2},
+    "evaluation.best_action_regret": {"losses": [0.5, 0.0, 1.0]},
+    "evaluation.interval": {"values": [0.5, 0.25]},
+    "policies.explore": {"available": None},
+    "samplers.HingePotential": {"weights": np.ones(D)},
+    "samplers.HingePotential.__call__": {"points": ROWS},
+    "samplers.hit_and_run": {"start": ROWS[:3]},
+    "samplers.projected_langevin": {
+        "gradient": lambda rows: rows,
+        "project": lambda rows: rows,
+        "start": ROWS[:3],
+        "step": 0.1,
+    },
+    "surrogates.margin_loss": {"losses": [0.5, 0.0, 1.0]},
+    "theory.Bound": {"name": "bound", "terms": {"all": 3.0}},
+    "theory.HingeLMCTuning": dict.fromkeys(
+        ("mu", "accuracy", "smoothing", "ridge", "log10_steps", "log10_step", "log10_draws"), 0.5
+    ),
+    "theory.LpLinear": {"dimension": 3},
+    "theory.Promise": {"bound": mb.theory.Bound("b", {"all": 3.0}, 10), "useful_from": 3},
+    "theory.RademacherRoot": {"c": 1.0},
+    "theory.Networks": {"c": 1.0},
+    "theory.DecisionTrees": {"c": 1.0},
+    "theory.Setting.of": {"scores": mb.Linear(K, D)},
+    "theory.sequential_covering_number": {"values": [[0.0, 1.0], [0.0, 0.0]]},
+    "theory.sequential_rademacher": {"values": [[0.0, 1.0], [0.0, 0.0]]},
+    "theory.useful_from": {"bound": lambda T: mb.theory.Bound("b", {"all": 10.0 * T**0.5}, T)},
+    "weighting.geometric_weight": {"draw": lambda: 1},
+    "weighting.thresholded": {"action": 0},
+}
+
+SMALL: dict[str, dict[str, Any]] = {
+    "EpochGreedy": {"memory": 50},
+    "ExponentialWeights": {"regressors": 20},
+    "HingeLMC": {"features": "raw", "memory": 50},
+    "NearestNeighbours": {"memory": 50},
+    "SmoothFTL": {"features": "raw", "memory": 50},
+}
+"""Learners are spoilt in a small form, because their whole state is compared after every refusal."""
+
+CONTEXT = Numbers(1, 2, low=-1e100, high=1e100, booleans=True)
+BY_HAND: dict[str, Constraint] = {
+    "context": CONTEXT,
+    "contexts": Numbers(2, 3, low=-1e100, high=1e100, booleans=True),
+    "available": OneOf(Booleans(1, 2), Instance(type(None))),
+    "decision": Instance(mb.Decision),
+    "decisions": ListOf(Instance(mb.Decision)),
+    "loss": Real(0, 1),
+    "reward": OneOf(Real(0, 1), Instance(type(None))),
+    "losses": OneOf(ListOf(Real(0, 1)), Numbers(1, low=0, high=1), Instance(type(None))),
+    "rewards": OneOf(ListOf(Real(0, 1)), Numbers(1, low=0, high=1), Instance(type(None))),
+    "action": Integer(0),
+}
+"""What learners check by hand, for speed, and so do not declare."""

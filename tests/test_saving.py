@@ -81,9 +81,9 @@ def test_only_what_is_filled_is_stored() -> None:
     live = sum(array.nbytes for array in agent.state().values())
     assert live > 25e6
     assert len(agent.dumps()) < 400e3
-    agent = mb.NearestNeighbours(2, seed=0)
-    agent.learn([1.0, 2.0], agent.act([1.0, 2.0]), 0.5)
-    assert len(agent.dumps()) < 4000
+    small = mb.NearestNeighbours(2, seed=0)
+    small.learn([1.0, 2.0], small.act([1.0, 2.0]), 0.5)
+    assert len(small.dumps()) < 4000
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Saved learners: what was tampered with is refused with a clear error, and nothing is executed."""
+"""Saved learners: files are small, whole, and the same wherever they are written; what was tampered with is refused."""
 
 import io
 import json
@@ -12,85 +12,120 @@ import numpy as np
 import pytest
 
 import marginbandits as mb
+from marginbandits import saving
+from marginbandits.state import Field
 
 
-@pytest.fixture
-def saved(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def content() -> bytes:
     agent = mb.LinUCB(3, features="fourier", seed=0)
     mb.simulate(agent, mb.Classification.bundled("iris", seed=0))
-    path = tmp_path / "agent.npz"
-    agent.save(path)
-    return path
+    return agent.dumps()
 
 
-def contents(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    with np.load(path, allow_pickle=False) as file:
+def taken_apart(content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     return json.loads(arrays.pop("header").tobytes().decode()), arrays
 
 
-def rewrite(path: Path, header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    text = json.dumps(header).encode()
-    np.savez(path, allow_pickle=True, header=np.frombuffer(text, np.uint8), **arrays)
+def put_together(header: dict[str, Any], arrays: dict[str, Any]) -> bytes:
+    out = io.BytesIO()
+    np.savez(out, allow_pickle=True, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
+    return out.getvalue()
 
 
-def test_load_finds_the_class_and_continues(saved: Path) -> None:
-    agent = mb.load(saved)
-    assert isinstance(agent, mb.LinUCB)
-    assert agent.features == "fourier"
-    assert agent.n_actions == 3
-    header, _ = contents(saved)
-    assert header["class"] == "marginbandits.learners.baselines.linucb.LinUCB"
-    assert header["format"] == 1
+# What is written.
 
 
-def test_custom_feature_recipes_survive(tmp_path: Path) -> None:
+def test_a_file_says_what_it_is_of(content: bytes) -> None:
+    header, _ = taken_apart(content)
+    assert header["format"] == 2
+    assert header["class"] == "LinUCB"
+    assert header["version"] == mb.__version__
+    assert header["context"] == [False, 4, False]
+    again = mb.loads(content)
+    assert type(again) is mb.LinUCB
+    assert (again.features, again.n_actions) == ("fourier", 3)
+    assert again.dumps() == content
+
+
+def test_the_same_learner_is_the_same_bytes_by_every_door(content: bytes, tmp_path: Path) -> None:
+    agent, path, file = mb.loads(content), tmp_path / "agent.npz", io.BytesIO()
+    agent.save(path)
+    agent.save(str(tmp_path / "other.npz"))
+    agent.save(file)
+    assert path.read_bytes() == (tmp_path / "other.npz").read_bytes() == file.getvalue() == content
+    file.seek(0)
+    assert mb.load(path).dumps() == mb.load(str(path)).dumps() == mb.load(file).dumps() == content
+    with path.open("rb") as opened:
+        assert mb.LinUCB.load(opened).dumps() == content
+
+
+@pytest.mark.parametrize("bad", [3, None, ["agent.npz"]])
+def test_what_is_no_file_is_refused(bad: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="must be a path or a file"):
+        mb.Uniform(2).save(bad)
+    with pytest.raises(ValueError, match="must be a path or a file"):
+        mb.load(bad)
+    with pytest.raises(ValueError, match="content must be bytes"):
+        mb.loads(bad)
+    with pytest.raises(ValueError, match="open for reading bytes"):
+        mb.load(io.StringIO("text"))  # type: ignore[arg-type]  # refused on purpose
+
+
+def test_only_what_is_filled_is_stored() -> None:
+    agent = mb.HingeLMC(4, seed=0)
+    for context in np.eye(3):
+        agent.learn(context, agent.act(context), 1.0)
+    live = sum(array.nbytes for array in agent.state().values())
+    assert live > 25e6
+    assert len(agent.dumps()) < 400e3
+    small = mb.NearestNeighbours(2, seed=0)
+    small.learn([1.0, 2.0], small.act([1.0, 2.0]), 0.5)
+    assert len(small.dumps()) < 4000
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.zeros((3, 4)),
+        np.full((3, 2, 2), -0.0),
+        np.arange(12.0).reshape(3, 2, 2),
+        np.array([[0.0, 1.0], [2.0, 2.0], [0.0, 0.0]]),
+        np.array([0, 5, 0], np.int64),
+    ],
+    ids=["nothing", "minus nothing", "everything", "a row as it began", "a vector"],
+)
+def test_what_is_stored_comes_back_bit_for_bit(array: Any) -> None:
+    begun = np.full(array.shape[1:], 2, array.dtype)
+    archive = saving.Archive({}, {})
+    archive.put("x", Field(array, initial=begun if array.ndim > 1 else None), whole=False)
+    live = np.full_like(array, 7)
+    archive.get("x", Field(live, initial=begun if array.ndim > 1 else None))
+    assert live.tobytes() == array.tobytes()
+    archive.done()
+
+
+def test_custom_feature_recipes_survive() -> None:
     recipe = mb.Chain([mb.Standardise(clip=2.0), mb.Concatenate([mb.Identity(), mb.Fourier(7, width=2.0)])])
     agent = mb.EpsilonGreedy(3, features=recipe, seed=1)
     mb.simulate(agent, mb.Classification.bundled("iris", seed=0))
-    agent.save(tmp_path / "agent.npz")
-    again = mb.load(tmp_path / "agent.npz")
+    again = mb.loads(agent.dumps())
     assert repr(again.features) == repr(recipe)
-    x = np.ones(4)
-    assert np.array_equal(agent.act(x).distribution, again.act(x).distribution)  # type: ignore[arg-type]  # refused on purpose
+    assert np.array_equal(agent.law(np.ones(4)), again.law(np.ones(4)))
 
 
 @pytest.mark.parametrize("bits", ["PCG64", "PCG64DXSM", "Philox", "SFC64", "MT19937"])
-def test_any_numpy_generator_survives(bits: str, tmp_path: Path) -> None:
+def test_any_numpy_generator_survives(bits: str) -> None:
     agent = mb.Uniform(50, seed=np.random.Generator(getattr(np.random, bits)(3)))
-    agent.save(tmp_path / "agent.npz")
-    again = mb.load(tmp_path / "agent.npz")
+    again = mb.loads(agent.dumps())
     assert [agent.act([1.0]).action for _ in range(20)] == [again.act([1.0]).action for _ in range(20)]
 
 
-def test_a_failed_save_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full_disk(*args: object, **kwargs: object) -> None:
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr(np, "savez", full_disk)
-    with pytest.raises(OSError, match="no space"):
-        mb.Uniform(2).save(tmp_path / "agent.npz")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_learner_given_a_generator_forgets_it_when_loaded(tmp_path: Path) -> None:
-    mb.Uniform(2, seed=np.random.default_rng(0)).save(tmp_path / "agent.npz")
-    assert mb.load(tmp_path / "agent.npz").seed is None
-    mb.Uniform(2, seed=5).save(tmp_path / "agent.npz")
-    assert mb.load(tmp_path / "agent.npz").seed == 5
-
-
-def test_a_subclass_of_the_same_name_is_not_mistaken_for_the_class(saved: Path) -> None:
-    other = type("LinUCB", (mb.LinUCB,), {})
-    assert type(mb.load(saved)) is mb.LinUCB
-    assert other.__name__ == "LinUCB"
-
-
-def test_a_class_defined_again_is_meant_as_defined_last(tmp_path: Path) -> None:
-    for _ in range(2):
-        latest = type("Mine", (mb.Uniform,), {"__module__": "notebook"})
-    latest(2).save(tmp_path / "agent.npz")
-    assert type(mb.load(tmp_path / "agent.npz")) is latest
+def test_a_learner_given_a_generator_forgets_it_when_loaded() -> None:
+    assert mb.loads(mb.Uniform(2, seed=np.random.default_rng(0)).dumps()).seed is None
+    assert mb.loads(mb.Uniform(2, seed=5).dumps()).seed == 5
 
 
 def test_a_remembered_seed_repeats_the_run() -> None:
@@ -99,22 +134,80 @@ def test_a_remembered_seed_repeats_the_run() -> None:
     assert [first.act([1.0]).action for _ in range(5)] == [again.act([1.0]).action for _ in range(5)]
 
 
-def test_saving_over_a_file_leaves_no_debris_and_a_failed_save_keeps_the_old_one(
-    saved: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = saved.read_bytes()
-    agent = mb.load(saved)
-    agent.save(saved)
-    assert sorted(p.name for p in saved.parent.iterdir()) == ["agent.npz"]
+def test_constants_are_those_the_learner_was_made_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made() -> mb.HingeLMC:
+        agent = mb.HingeLMC(2, margin="adapt", n_particles=4, features="raw", memory=50, seed=0)
+        for x in np.random.default_rng(0).standard_normal((30, 2)):
+            agent.learn(x, agent.act(x), float(x[0] > 0))
+        return agent
 
-    def full_disk(*args: object, **kwargs: object) -> None:
+    old = made().dumps()
+    monkeypatch.setattr(mb.HingeLMC, "MARGINS", (0.5, 1.0))
+    monkeypatch.setattr(mb.HingeLMC, "HOPE", 1.0)
+    again = mb.HingeLMC.loads(old)
+    assert (again.MARGINS, again.HOPE) == ((0.6, 1.2, 2.4), 2.0)
+    assert again.dumps() == old
+    assert taken_apart(made().dumps())[0]["constants"]["MARGINS"] == [0.5, 1.0]
+
+
+# Where it is written.
+
+
+def test_a_failed_save_leaves_what_was_there_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full_disk(*args: object) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(np, "savez", full_disk)
-    with pytest.raises(OSError, match="no space"):
-        agent.save(saved)
-    assert saved.read_bytes() == before
+    path = tmp_path / "agent.npz"
+    agent = mb.Uniform(2)
+    for _ in range(2):
+        agent.save(path)
+        assert [one.name for one in tmp_path.iterdir()] == ["agent.npz"]
+    before = path.read_bytes()
+    monkeypatch.setattr("os.fsync", full_disk)
+    for target in (path, tmp_path / "new.npz"):
+        with pytest.raises(OSError, match="no space"):
+            agent.save(target)
+    assert [one.name for one in tmp_path.iterdir()] == ["agent.npz"]
+    assert path.read_bytes() == before
 
+
+def test_every_save_has_a_temporary_file_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[str] = []
+    replace = Path.replace
+
+    def noted(self: Path, target: Path) -> Path:
+        used.append(self.name)
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", noted)
+    for _ in range(3):
+        mb.Uniform(2).save(tmp_path / ("a" * 200))
+    assert len(set(used)) == 3
+
+
+# Which class it is.
+
+
+def test_a_subclass_of_the_same_name_is_not_mistaken_for_the_class(content: bytes) -> None:
+    other = type("LinUCB", (mb.LinUCB,), {})
+    assert type(mb.loads(content)) is mb.LinUCB
+    assert other.__name__ == "LinUCB"
+
+
+def test_a_class_defined_again_is_meant_as_defined_last() -> None:
+    for _ in range(2):
+        latest = type("Mine", (mb.Uniform,), {"__module__": "notebook"})
+    saved = latest(2).dumps()
+    assert taken_apart(saved)[0]["class"] == "notebook.Mine"
+    assert type(mb.loads(saved)) is latest
+
+
+def test_loading_as_the_wrong_class_is_refused(content: bytes) -> None:
+    with pytest.raises(ValueError, match="unknown LinTS 'LinUCB'"):
+        mb.LinTS.loads(content)
+
+
+# What is refused.
 
 EXECUTED: list[str] = []
 
@@ -130,180 +223,125 @@ class Bomb:
         return detonate, ("executed",)
 
 
-def wrong_version(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["format"] = 2
-
-
-def no_version(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    del header["format"]
-
-
-def missing_array(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    del arrays["theta"]
-
-
-def extra_array(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    arrays["theta2"] = arrays["theta"]
-
-
-def wrong_shape(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    arrays["theta"] = arrays["theta"][:, 1:]
-
-
-def wrong_type(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    arrays["theta"] = arrays["theta"].astype(np.float32)
-
-
-def object_array(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    arrays["theta"] = np.array([Bomb()], object)
-
-
-def object_header(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    arrays["factor"] = np.array([Bomb()], object)
-
-
-def unknown_class(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["class"] = "os.system"
-
-
-def other_family(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["class"] = "Hinge"
-
-
-def abstract_class(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["class"] = "Learner"
-
-
-def bad_parameter(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["parameters"]["alpha"] = -1
-
-
-def unknown_parameter(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["parameters"]["beta"] = 1
-
-
-def parameters_not_a_mapping(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["parameters"] = [1, 2]
-
-
-def impossible_context(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["context_shape"] = [1, 2, 3]
-
-
-def huge_width(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["context_shape"] = [10**12]
-
-
-def negative_width(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["context_shape"] = [-4]
-
-
-def other_learners_class(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["class"] = "elsewhere.LinUCB"
-
-
-def environment_as_features(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    arguments = {"n_actions": 3, "n_features": 2, "n_rounds": 10}
-    header["parameters"]["features"] = {
-        "class": "marginbandits.environments.synthetic.LinearRealizable",
-        "parameters": arguments,
-    }
-
-
-def deep_features(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    inner: Any = {"class": "marginbandits.features.maps.Identity", "parameters": {}}
+def deep() -> Any:
+    inner: Any = {"class": "Identity", "parameters": {}}
     for _ in range(200):
-        inner = {"class": "marginbandits.features.maps.Chain", "parameters": {"maps": [inner]}}
-    header["parameters"]["features"] = inner
+        inner = {"class": "Chain", "parameters": {"maps": [inner]}}
+    return inner
 
 
-def fractional_width(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["context_shape"] = [4.7]
+def field(*path: Any, to: Any = None) -> Callable[[Any, Any], None]:
+    """Set a field of the header; without a value, delete it."""
+
+    def tamper(header: Any, arrays: Any) -> None:
+        for key in path[:-1]:
+            header = header[key]
+        if to is None:
+            del header[path[-1]]
+        else:
+            header[path[-1]] = to
+
+    return tamper
 
 
-def endless_width(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["context_shape"] = [float("inf")]
+def array(name: str, change: Callable[[Any], Any]) -> Callable[[Any, Any], None]:
+    """Put another array in place of one."""
+
+    def tamper(header: Any, arrays: Any) -> None:
+        arrays[name] = change(arrays[name])
+
+    return tamper
 
 
-def true_version(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["format"] = True
+def entry(name: str, at: Any, value: Any) -> Callable[[Any, Any], None]:
+    """Change one number."""
+
+    def change(values: Any) -> Any:
+        values = values.copy()
+        values[at] = value
+        return values
+
+    return array(name, change)
 
 
-def huge_parameter(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["parameters"]["alpha"] = 10**400
+def missing(header: Any, arrays: Any) -> None:
+    del arrays["ridge.theta"]
 
 
-def nan_weights(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    arrays["theta"][0, 0] = np.nan
+def extra(header: Any, arrays: Any) -> None:
+    arrays["more"] = arrays["ridge.theta"]
 
 
-def infinite_weights(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    arrays["factor"][0, 0, 0] = np.inf
+def rows(*which: int) -> Callable[[Any, Any], None]:
+    def tamper(header: Any, arrays: Any) -> None:
+        arrays["ridge.theta@rows"] = np.array(which, np.int64)
+
+    return tamper
 
 
-def text_generator(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["generators"]["draws"] = "x"
-
-
-def wide_generator(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["generators"]["draws"]["uinteger"] = 2**40
-
-
-def unknown_generator(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["generators"]["draws"]["bit_generator"] = "MT19937"
-
-
-def damaged_generator(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    header["generators"]["draws"]["state"] = "x"
-
-
-def no_generators(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    del header["generators"]
-
-
-TAMPERED = {
-    wrong_version: "format 2",
-    no_version: "header",
-    missing_array: r"missing \['theta'\]",
-    extra_array: r"unknown \['theta2'\]",
-    wrong_shape: "theta must be float64 of shape",
-    wrong_type: "theta must be float64",
-    object_array: "readable",
-    object_header: "readable",
-    unknown_class: "unknown Learner 'os.system'",
-    other_family: "unknown Learner 'Hinge'",
-    abstract_class: "Learner",
-    bad_parameter: "alpha must be",
-    unknown_parameter: "beta",
-    parameters_not_a_mapping: "mapping",
-    impossible_context: "shape",
-    negative_width: "shape",
-    huge_width: "allocate",
-    other_learners_class: "unknown Learner",
-    environment_as_features: "unknown Part",
-    deep_features: "cannot be loaded",
-    fractional_width: "context_shape",
-    endless_width: "context_shape",
-    true_version: "format True",
-    huge_parameter: "alpha must be",
-    nan_weights: "theta must be finite",
-    infinite_weights: "factor must be finite",
-    text_generator: "damaged",
-    wide_generator: "32-bit",
-    unknown_generator: "bit_generator",
-    damaged_generator: "damaged",
-    no_generators: "generators",
+ENVIRONMENT = {"class": "LinearRealizable", "parameters": {"n_actions": 3, "n_features": 2, "n_rounds": 10}}
+TAMPERED: dict[str, tuple[Callable[[Any, Any], None], str]] = {
+    "an older format": (field("format", to=1), "format 1; this version reads format 2"),
+    "a format that only equals one": (field("format", to=2.0), "format 2.0"),
+    "no format": (field("format"), "not a marginbandits file"),
+    "no class": (field("class"), "unknown Learner None"),
+    "a function": (field("class", to="os.system"), "unknown Learner 'os.system'"),
+    "no learner": (field("class", to="Hinge"), "unknown Learner 'Hinge'"),
+    "the full name": (field("class", to="marginbandits.LinUCB"), "unknown Learner"),
+    "an abstract class": (field("class", to="Learner"), "Learner"),
+    "another learner": (field("class", to="LinTS"), "alpha"),
+    "a bad parameter": (field("parameters", "alpha", to=-1), "alpha must be"),
+    "a huge parameter": (field("parameters", "alpha", to=10**400), "alpha must be"),
+    "an unknown parameter": (field("parameters", "beta", to=1), "beta"),
+    "parameters that are none": (field("parameters", to=[1, 2]), "mapping"),
+    "more actions than fit": (field("parameters", "n_actions", to=10**12), "takes"),
+    "an environment for features": (field("parameters", "features", to=ENVIRONMENT), "unknown Part"),
+    "two hundred maps deep": (field("parameters", "features", to=deep()), "cannot be loaded|not a marginbandits file"),
+    "constants it has not": (field("constants", to={"STEP": 1.0}), "constants must be"),
+    "no constants": (field("constants"), "constants"),
+    "no context": (field("context", to=[]), "cannot be loaded"),
+    "a layout that is none": (field("context", 0, to=1), "context must be a layout"),
+    "a width that is none": (field("context", 1, to=-4), "context must be a layout"),
+    "half a width": (field("context", 1, to=4.5), "context must be a layout"),
+    "more width than fits": (field("context", 1, to=10**12), "takes"),
+    "a little less width": (field("context", 1, to=3), "must be"),
+    "no generators": (field("generators"), "generators"),
+    "a generator that is none": (field("generators", "draws", to="x"), "damaged"),
+    "another generator": (field("generators", "draws", "bit_generator", to="MT19937"), "bit_generator must be PCG64"),
+    "a number too wide": (field("generators", "draws", "uinteger", to=2**40), "32-bit"),
+    "a missing array": (missing, "ridge.theta is missing"),
+    "one too many": (extra, r"unknown \['more'\]"),
+    "too long": (array("ridge.theta", lambda a: np.concatenate([a, a])), "ridge.theta must be float64 of shape"),
+    "too wide": (array("ridge.theta", lambda a: np.hstack([a, a])), "ridge.theta must be float64 of shape"),
+    "half as precise": (array("ridge.theta", lambda a: a.astype(np.float32)), "ridge.theta must be float64"),
+    "objects": (array("ridge.theta", lambda a: np.array([Bomb()], object)), "not plain numbers"),
+    "text": (array("ridge.theta", lambda a: np.array(["x"])), "not plain numbers"),
+    "another byte order": (array("ridge.theta", lambda a: a.astype(">f8")), "not plain numbers"),
+    "rows twice": (rows(0, 0, 1), "ridge.theta must be"),
+    "rows that are not there": (rows(0, 1, 3), "ridge.theta must be"),
+    "a row before the first": (rows(-1, 0, 1), "ridge.theta must be"),
+    "no number": (entry("ridge.theta", (0, 0), np.nan), "ridge.theta must be finite"),
+    "infinity": (entry("ridge.factor", (0, 0), np.inf), "ridge.factor must be finite"),
+    "a factor that grew": (entry("ridge.factor", (0, 5), 100.0), "columns no longer"),
+    "a negative factor": (entry("ridge.factor", (0, 0), -1.0), "diagonal"),
+    "weights that no rewards give": (entry("ridge.theta", (0, 0), 1e80), "rewards"),
+    "a column that is not there": (entry("features.1.1.columns", (0, 0), 99), "within 0 and 3"),
+    "a negative count": (entry("features.0.moments", (5, 0), -1.0), "counts"),
 }
 
 
-@pytest.mark.parametrize("tamper", TAMPERED)
-def test_tampered_files_are_refused(tamper: Callable[..., None], saved: Path) -> None:
-    header, arrays = contents(saved)
+@pytest.mark.parametrize("what", TAMPERED)
+def test_tampered_files_are_refused(what: str, content: bytes, tmp_path: Path) -> None:
+    tamper, words = TAMPERED[what]
+    header, arrays = taken_apart(content)
+    assert mb.loads(put_together(header, arrays)).dumps() == content
     tamper(header, arrays)
-    rewrite(saved, header, arrays)
-    with pytest.raises(ValueError, match=TAMPERED[tamper]) as refusal:
-        mb.load(saved)
+    path = tmp_path / "agent.npz"
+    path.write_bytes(put_together(header, arrays))
+    with pytest.raises(ValueError, match=words) as refusal:
+        mb.load(path)
     assert "agent.npz" in str(refusal.value)
+    assert len(str(refusal.value)) < 500
     assert EXECUTED == []
 
 
@@ -314,58 +352,50 @@ def test_the_bomb_works() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
-def test_truncated_files_are_refused(share: float, saved: Path) -> None:
-    whole = saved.read_bytes()
-    saved.write_bytes(whole[: int(share * len(whole))])
-    with pytest.raises(ValueError, match=r"agent\.npz"):
-        mb.load(saved)
+def test_truncated_files_are_refused(share: float, content: bytes) -> None:
+    with pytest.raises(ValueError, match="not a marginbandits file"):
+        mb.loads(content[: int(share * len(content))])
 
 
-def test_flipped_bytes_never_load_silently_wrong(saved: Path) -> None:
+def test_flipped_bytes_never_load_silently_wrong(content: bytes) -> None:
     """Every flip either is refused, or hit something that does not matter: the numbers are the same."""
-    whole, good = bytearray(saved.read_bytes()), mb.load(saved).state()
-    rng = np.random.default_rng(0)
-    for position in rng.integers(len(whole), size=60):
-        flipped = whole.copy()
+    for position in np.random.default_rng(0).integers(len(content), size=60):
+        flipped = bytearray(content)
         flipped[position] ^= 0xFF
-        saved.write_bytes(bytes(flipped))
         try:
-            state = mb.load(saved).state()
+            assert mb.loads(bytes(flipped)).dumps() == content
         except ValueError:
             continue
-        assert all(np.array_equal(state[name], good[name]) for name in good)
 
 
 @pytest.mark.parametrize("data", [b"", b"hello", pickle.dumps({"a": 1}), b"PK\x03\x04 nothing"])
-def test_other_files_are_refused(data: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "agent.npz"
-    path.write_bytes(data)
-    with pytest.raises(ValueError, match=r"agent\.npz"):
-        mb.load(path)
+def test_other_files_are_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match="not a marginbandits file"):
+        mb.loads(data)
 
 
-def test_a_plain_npy_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "agent.npy"
-    np.save(path, np.zeros(3))
-    with pytest.raises(ValueError, match=r"agent\.npy"):
-        mb.load(path)
+@pytest.mark.parametrize("kind", [zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED], ids=["compressed", "twice"])
+def test_members_are_stored_once_and_as_they_are(kind: int, content: bytes) -> None:
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        members = [(one.filename, file.read(one)) for one in file.infolist()]
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", kind) as file:
+        for name, data in members:
+            file.writestr(name, data)
+        if kind == zipfile.ZIP_STORED:
+            with pytest.warns(UserWarning, match="Duplicate"):
+                file.writestr(members[1][0], members[1][1])
+    with pytest.raises(ValueError, match="compressed, encrypted, or there twice"):
+        mb.loads(out.getvalue())
 
 
-def test_a_zip_bomb_of_a_header_is_just_refused(tmp_path: Path) -> None:
-    path = tmp_path / "agent.npz"
-    buffer = io.BytesIO()
-    np.save(buffer, np.frombuffer(b"[" * 100_000, np.uint8))
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("header.npy", buffer.getvalue())
-    with pytest.raises(ValueError, match=r"agent\.npz"):
-        mb.load(path)
+def test_a_header_that_nests_without_end_is_just_refused() -> None:
+    out = io.BytesIO()
+    np.savez(out, header=np.frombuffer(b"[" * 100_000, np.uint8))
+    with pytest.raises(ValueError, match="not a marginbandits file"):
+        mb.loads(out.getvalue())
 
 
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         mb.load(tmp_path / "none.npz")
-
-
-def test_loading_as_the_wrong_class_is_refused(saved: Path) -> None:
-    with pytest.raises(ValueError, match=r"unknown LinTS 'marginbandits\.\S+LinUCB'"):
-        mb.LinTS.load(saved)

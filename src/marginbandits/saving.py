@@ -342,8 +342,9 @@ def _whole(value: object, bits: int) -> int:
 
 
 def told(error: Exception) -> str:
-    """What an error says, on one line."""
-    return quoted(str(error) or type(error).__name__).strip("'\"")
+    """What an error says, on one line or two."""
+    text = " ".join(str(error)[:1000].split()) or type(error).__name__
+    return text if len(text) <= 300 else text[:300] + "…"
 
 
 def _revived(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Failures and interrupts at random places inside `learn`: a learner is as before or has learnt the round, never between.
+"""Failures and interrupts at random places inside `learn`: a learner is as before or has learnt the round whole.
 
 Two kinds. A trace raises MemoryError, KeyboardInterrupt or RuntimeError at a line of the package's code, drawn from
 all that `learn`, or `learn_many`, passes; lines that put a failed round back are left out, for nothing can be promised
@@ -10,9 +10,11 @@ the rest of the run must be the twin's.
 """
 
 import argparse
+import contextlib
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
@@ -77,12 +79,12 @@ def _learn(agent: mb.Learner, rounds: list[Round]) -> Callable[[], None]:
     return lambda: agent.learn_many(np.array(contexts), decisions, losses)
 
 
-class _Alarm(Exception):
-    pass
+class _RangError(Exception):
+    """The alarm clock."""
 
 
 def _ring(*args: object) -> None:
-    raise _Alarm
+    raise _RangError
 
 
 def _interrupted(call: Callable[[], None], seconds: float) -> bool:
@@ -94,7 +96,7 @@ def _interrupted(call: Callable[[], None], seconds: float) -> bool:
             call()
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
-    except _Alarm:
+    except _RangError:
         return True
     finally:
         signal.signal(signal.SIGALRM, before)
@@ -113,10 +115,8 @@ def _injected(subject: Subject, rng: np.random.Generator, kind: str) -> str:
         counted = _Trace()
         counted.run(_learn(two, rounds))
         trace = _Trace(int(rng.integers(counted.count)), ERRORS[rng.integers(3)])
-        try:
+        with contextlib.suppress(*ERRORS):
             trace.run(_learn(one, rounds))
-        except ERRORS:
-            pass
         where = trace.where
     else:
         clock = _timed(_learn(two, rounds))
@@ -134,8 +134,6 @@ def _injected(subject: Subject, rng: np.random.Generator, kind: str) -> str:
 
 
 def _timed(call: Callable[[], None]) -> float:
-    import time
-
     start = time.perf_counter()
     call()
     return time.perf_counter() - start

@@ -17,7 +17,7 @@ import sys
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -34,27 +34,27 @@ PATIENCE = 120
 """Seconds after which a mutant counts as hanging."""
 
 
-def bases(few: bool = False) -> Files:
-    """Files of every subject: fresh, after one round and after 60."""
+def bases(rounds: Sequence[int] = (0, 1, 60), every: int = 1) -> Files:
+    """Files of every subject, or every so many: fresh, after one round and after 60."""
     found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for subject in SUBJECTS:
-            for rounds in (60,) if few else (0, 1, 60):
+        for subject in SUBJECTS[::every]:
+            for n in rounds:
                 agent = subject.build()
-                play(agent, subject.layout, rounds)
-                found.append((subject.name, rounds, subject.layout, agent.dumps()))
+                play(agent, subject.layout, n)
+                found.append((subject.name, n, subject.layout, agent.dumps()))
     return found
 
 
-def examine(content: bytes, layout: str, loaded: Callable[[], None] = lambda: None) -> str:
-    """Load a mutant: "refused", or "works"; anything else is raised. `loaded` is called where only the file counts."""
+def examine(content: bytes, layout: str, peaks: list[int] | None = None) -> str:
+    """Load a mutant: "refused", or "works"; anything else is raised. `peaks` is told what loading a new one took."""
     try:
         agent = mb.loads(content)
     except ValueError:
         return "refused"
-    if agent._map is None:
-        loaded()  # what a new learner takes when it begins is between it and its parameters
+    if agent._map is None and peaks is not None:
+        peaks.append(_peak())  # what a new learner takes when it begins is between it and its parameters
     try:
         _use(agent, layout)
     except ValueError as error:
@@ -141,7 +141,7 @@ def _child(files: Files, seed: int, numbers: list[int], to: Connection) -> None:
         peaks: list[int] = []
         signal.alarm(PATIENCE)
         try:
-            answer = examine(content, layout, lambda peaks=peaks: peaks.append(_peak()))
+            answer = examine(content, layout, peaks)
         except BaseException as error:  # whatever it is, it is a finding
             last = traceback.extract_tb(error.__traceback__)[-1]
             answer = f"FAULT {type(error).__name__}: {str(error)[:150]} ({last.filename.split('/')[-1]}:{last.lineno})"

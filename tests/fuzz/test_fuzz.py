@@ -1,0 +1,67 @@
+"""The fuzzers in a small form; at length they are commands, and `make soak` runs them."""
+
+import pytest
+
+from tests.fuzz import failures, files, threads
+from tests.fuzz.subjects import LEARNERS
+
+
+def test_damaged_files_are_refused_or_work() -> None:
+    _, faults = files.fuzz(files.bases(rounds=(25,), every=2), 150, seed=7)
+    assert not faults
+
+
+def test_the_fuzzer_of_files_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: with no limits declared, some of the same mutants load and then fail."""
+    monkeypatch.setattr("marginbandits.state.State.check", lambda self: None)
+    counts, faults = files.fuzz(files.bases(rounds=(25,), every=6), 120, seed=7)
+    assert faults
+    assert counts["FAULT"] == len(faults)
+
+
+def test_failed_rounds_leave_no_trace() -> None:
+    counts, faults = failures.fuzz(78, seed=7)
+    assert not faults
+    assert counts["trace"] + counts["alarm"] == 78
+
+
+def test_the_fuzzer_of_failures_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: without the journal, failed rounds leave something."""
+    monkeypatch.setattr("marginbandits.state.Journal.undo", lambda self: None)
+    _, faults = failures.fuzz(20, seed=7)
+    assert faults
+
+
+@pytest.mark.parametrize("learner", [c.__name__ for c in LEARNERS])
+def test_eight_threads_lose_no_round(learner: str) -> None:
+    assert threads.started(learner, 10, seed=0) is None
+
+
+def test_one_path_saved_and_read_by_many_stays_whole() -> None:
+    counts, errors = threads.saved_and_read(1.0, savers=4, readers=1)
+    assert not errors
+    assert counts["saved"] > 0
+
+
+@pytest.mark.soak
+def test_twenty_thousand_damaged_files() -> None:
+    _, faults = files.fuzz(files.bases(), 20_000, seed=0)
+    assert not faults
+
+
+@pytest.mark.soak
+def test_a_thousand_failures() -> None:
+    _, faults = failures.fuzz(1000, seed=0)
+    assert not faults
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("learner", [c.__name__ for c in LEARNERS])
+def test_a_hundred_starts_of_eight_threads(learner: str) -> None:
+    assert not [one for one in (threads.started(learner, 1000, seed) for seed in range(100)) if one]
+
+
+@pytest.mark.soak
+def test_eight_processes_save_one_path() -> None:
+    _, errors = threads.saved_and_read(10.0)
+    assert not errors

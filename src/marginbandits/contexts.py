@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from marginbandits.arrays import Numbers
 from marginbandits.compiled import kernel
 from marginbandits.types import Array, Mask
 from marginbandits.validation import quoted
@@ -46,6 +47,9 @@ __all__ = [
 
 LARGEST = 1e100
 """Context values beyond this are refused: their squares would overflow in every method's arithmetic."""
+
+_MOST_ROWS = 10**7
+_NUMBERS = Numbers(finite=False, empty=True, booleans=True)
 
 Places: TypeAlias = npt.NDArray[np.int64]
 FLOAT64 = np.dtype(np.float64)
@@ -229,37 +233,29 @@ def _refuse_width(rows: Rows, together: bool, shape: Shape | None) -> Rows:
     return rows
 
 
-def _outline(context: Any) -> tuple[int, ...]:
+def _outline(context: Any, depth: int = 3) -> tuple[int, ...]:
     """The lengths of nested sequences, as far as needed to tell ragged contexts from even ones."""
     if hasattr(context, "shape"):
         return tuple(context.shape)
-    if isinstance(context, list | tuple) and context:
-        return (len(context), *_outline(context[0])) if len(context) < 1 or context[0] is not context else (0,)
-    return (len(context),) if isinstance(context, list | tuple) else ()
+    if not isinstance(context, list | tuple) or depth == 0:
+        return ()
+    return (len(context), *(_outline(context[0], depth - 1) if context else ()))
 
 
 def _sequence(name: str, values: Any) -> list[Any]:
-    if isinstance(values, str | bytes | dict):
+    if isinstance(values, str | bytes | dict | set | frozenset) or not hasattr(values, "__len__"):
         raise ValueError(f"{name} must be a sequence, got {quoted(values)}")
     try:
         return list(values)
-    except TypeError:
+    except Exception:  # whatever a stranger's sequence raises
         raise ValueError(f"{name} must be a sequence, got {quoted(values)}") from None
 
 
 def read_numbers(name: str, values: Any) -> Array:
     """Anything array-like as float64; what only looks like numbers (dates, text, objects, gaps) is refused."""
     try:
-        raw = np.asarray(values)
-        if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-            raise ValueError
-        if raw.dtype.kind == "O":
-            if not all(isinstance(one, int | float | np.number | np.bool_) for one in raw.flat):
-                raise ValueError
-        elif raw.dtype.kind not in "biuf":
-            raise ValueError
-        return raw.astype(float)
-    except Exception:  # whatever a stranger's object raises when it is asked for its numbers
+        return np.asarray(_NUMBERS.clean(values))
+    except ValueError:
         raise ValueError(f"{name} must be numbers, got {quoted(values)}") from None
 
 
@@ -267,6 +263,8 @@ def _from_scipy(matrix: Any) -> Sparse:
     """A checked copy in order, each column at most once."""
     if matrix.dtype.kind not in "biuf":
         raise ValueError(f"context must be numbers, got {quoted(matrix)}")
+    if matrix.ndim > 2 or (matrix.ndim == 2 and matrix.shape[0] > _MOST_ROWS):
+        raise ValueError(f"context must have at most {_MOST_ROWS:,} rows, got shape {matrix.shape}")
     rows = scipy.sparse.csr_array(matrix.reshape(1, -1) if matrix.ndim == 1 else matrix, dtype=float)
     if not rows.has_canonical_format:
         rows = rows.copy()

@@ -102,25 +102,39 @@ def _add(x: Array, mean: Array, square: Array, n: float) -> None:
     square += n * (mean - before) ** 2 + (x - mean) ** 2
 
 
-def _standard_rows(rng: np.random.Generator) -> tuple[Array, Array, float, Array]:
+def _standard_rows(rng: np.random.Generator) -> tuple[Array, Array, float, float, Array]:
     rows, moments, _, clip = _dense_rows(rng)
-    return rows, moments, clip, np.empty((len(rows), rows.shape[1] + pick(rng, 0, 1)))
+    return rows, moments, clip, pick(rng, 1e100, 1.0), np.empty((len(rows), rows.shape[1] + pick(rng, 0, 1)))
 
 
 @twin(scaling._standardise, _standard_rows)
-def standardise(rows: Array, moments: Array, clip: float, out: Array) -> None:
+def standardise(rows: Array, moments: Array, clip: float, largest: float, out: Array) -> bool:
     d = rows.shape[1]
     out[:, d:] = 1.0
     out[:, :d] = np.clip((rows - moments[0]) * moments[2] * math.sqrt(d), -clip, clip) / math.sqrt(d)
+    return bool((np.abs(rows) <= largest).all())
 
 
-def _observed(rng: np.random.Generator) -> tuple[Array, Array, float, float, Array, int, Array]:
+def _observed(rng: np.random.Generator) -> tuple[Array, Array, float, float, float, Array, int, Array]:
     rows, moments, limit, clip = _dense_rows(rng)
-    return rows, moments, limit, clip, np.empty(moments.size + 1), 5, np.empty((len(rows), rows.shape[1] + 1))
+    return (
+        rows,
+        moments,
+        limit,
+        clip,
+        pick(rng, 1e100, 1.0),
+        np.empty(moments.size + 1),
+        5,
+        np.empty((len(rows), rows.shape[1] + 1)),
+    )
 
 
 @twin(scaling._observe, _observed)
-def observe(rows: Array, moments: Array, limit: float, clip: float, last: Array, stamp: int, out: Array) -> None:
+def observe(
+    rows: Array, moments: Array, limit: float, clip: float, largest: float, last: Array, stamp: int, out: Array
+) -> bool:
+    if not (np.abs(rows) <= largest).all():
+        return False
     last[:] = [*moments.ravel(), stamp]
     learn(rows, moments, limit, clip)
-    standardise(rows, moments, clip, out)
+    return bool(standardise(rows, moments, clip, largest, out))

@@ -156,9 +156,22 @@ def _many_laws(rng: np.random.Generator) -> tuple[Array, Places, Array, Places]:
     return law, starts, rng.random(n), np.empty(n, np.int64)
 
 
+@twin(base._certain, lambda rng: _law_and_draw(rng)[:1])
+def certain(law: Array) -> int:
+    positive = np.flatnonzero(law > 0)
+    return int(positive[0]) if len(positive) and law[positive[0]] == 1.0 else -1
+
+
+@twin(base._uncertain, lambda rng: _many_laws(rng)[:2])
+def uncertain(laws: Array, starts: Places) -> int:
+    return sum(certain(laws[span]) < 0 for span in spans(starts))
+
+
 @twin(base._drawn_each, _many_laws)
 def drawn_each(laws: Array, starts: Places, draws: Array, actions: Places) -> None:
-    actions[:] = [drawn(laws[span], draw) for span, draw in zip(spans(starts), draws, strict=True)]
+    left = iter(draws)
+    for i, span in enumerate(spans(starts)):
+        actions[i] = certain(laws[span]) if certain(laws[span]) >= 0 else drawn(laws[span], next(left))
 
 
 def _normals(rng: np.random.Generator) -> tuple[Array, Array, Mask]:

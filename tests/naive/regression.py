@@ -40,9 +40,18 @@ def square_norm(block: Array, row: Array) -> float:
     return float(((block @ row) ** 2).sum())
 
 
-@twin(factors.carlson, lambda rng: (*(pair := _factor_and_row(rng)), np.zeros(len(pair[1]))), tolerance=1e-7)
-def carlson(factor: Array, row: Array, gain: Array) -> float:
+def _to_update(rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
+    factor, row = _factor_and_row(rng)
+    return factor, row, np.zeros(len(row)), np.zeros(3 * len(row))
+
+
+@twin(factors.carlson, _to_update, tolerance=1e-7)
+def carlson(factor: Array, row: Array, gain: Array, room: Array) -> float:
     """By Sherman-Morrison; the lower C with CᵀC = S is Cholesky's factor of S read backwards."""
+    f = factor @ row
+    after = 1.0 + np.cumsum(f**2)
+    before = after - f**2
+    room[:] = np.concatenate([f, np.sqrt(before / after), f / np.sqrt(before * after)])
     S = factor.T @ factor
     variance = float(row @ S @ row)
     S = S - np.outer(S @ row, S @ row) / (1 + variance)
@@ -51,66 +60,62 @@ def carlson(factor: Array, row: Array, gain: Array) -> float:
     return variance
 
 
-def _models(rng: np.random.Generator) -> tuple[Array, Array, Array, bool, Places, Mask]:
-    """θ, factors, rows and the layout of a batch."""
+def _models(rng: np.random.Generator) -> tuple[Array, Array, bool, Places, Mask]:
+    """Factors with θ below each, rows and the layout of a batch."""
     shared, d = pick(rng, True, False), _width(rng)
     starts, mask = layout(rng, shared)
     blocks = 1 if shared else 4
     factor = np.stack([_factor(rng, d) for _ in range(blocks)])
-    return some(rng, blocks, d), factor, some(rng, len(mask) if shared else len(starts) - 1, d), shared, starts, mask
+    models = np.concatenate([factor, some(rng, blocks, 1, d)], axis=1)
+    return models, some(rng, len(mask) if shared else len(starts) - 1, d), shared, starts, mask
 
 
 def _predictions(rng: np.random.Generator) -> tuple[Array, Array, bool, Places, Array]:
-    theta, _, rows, shared, starts, mask = _models(rng)
-    return theta, rows, shared, starts, np.empty(len(mask))
+    models, rows, shared, starts, mask = _models(rng)
+    return models, rows, shared, starts, np.empty(len(mask))
 
 
 @twin(ridge._predict, _predictions)
-def predict(theta: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
+def predict(models: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
     for i, place, block in places(starts, shared):
-        out[place] = theta[block] @ row_of(rows, shared, i, place)
+        out[place] = models[block, -1] @ row_of(rows, shared, i, place)
 
 
-def _variances(rng: np.random.Generator) -> tuple[Array, Array, bool, Places, Array]:
-    _, factor, rows, shared, starts, mask = _models(rng)
-    return factor, rows, shared, starts, np.empty(len(mask))
-
-
-@twin(ridge._variance, _variances)
-def variance(factor: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
+@twin(ridge._variance, _predictions)
+def variance(models: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
     for i, place, block in places(starts, shared):
-        out[place] = square_norm(factor[block], row_of(rows, shared, i, place))
+        out[place] = square_norm(models[block, :-1], row_of(rows, shared, i, place))
 
 
-def _observation(rng: np.random.Generator) -> tuple[Array, Array, Array, int, float, Array, int]:
+def _observation(rng: np.random.Generator) -> tuple[Array, Array, int, int, float, Array, int]:
     d, blocks = _width(rng), pick(rng, 1, 3)
     factor = np.stack([_factor(rng, d) for _ in range(blocks)])
+    models = np.concatenate([factor, some(rng, blocks, 1, d)], axis=1)
     block, target = int(rng.integers(blocks)), float(rng.standard_normal())
-    return some(rng, blocks, d), factor, some(rng, d), block, target, np.zeros(d * (d + 2) + 3), 17
+    return models, some(rng, 3, d), int(rng.integers(3)), block, target, np.zeros(d * (d + 5) + 3), 17
 
 
 @twin(ridge._update, _observation, tolerance=1e-7)
-def update(theta: Array, factor: Array, row: Array, block: int, target: float, last: Array, stamp: int) -> None:
-    before, gain = np.concatenate([factor[block].ravel(), theta[block]]), np.zeros(len(row))
-    spread = carlson(factor[block], row, gain)
-    theta[block] += gain * (target - theta[block] @ row)
-    last[:] = [*before, *gain, spread, stamp, block]
+def update(models: Array, rows: Array, at: int, block: int, target: float, last: Array, stamp: int) -> None:
+    row, model = rows[at], models[block]
+    before, gain, room = model.ravel().copy(), np.zeros(len(row)), np.zeros(3 * len(row))
+    spread = carlson(model[:-1], row, gain, room)
+    model[-1] += gain * (target - model[-1] @ row)
+    last[:] = [*before, *gain, *room, spread, stamp, block]
 
 
-def _ucb(rng: np.random.Generator) -> tuple[Array, Array, Array, bool, Places, float, Mask, Array]:
-    theta, factor, rows, shared, starts, mask = _models(rng)
+def _ucb(rng: np.random.Generator) -> tuple[Array, Array, bool, Places, float, Mask, Array]:
+    models, rows, shared, starts, mask = _models(rng)
     if rng.random() < 0.2:
-        theta[0, 0] = np.nan
-    return theta, factor, rows, shared, starts, pick(rng, 0.0, 0.7), mask, np.empty(len(mask))
+        models[0, -1, 0] = np.nan
+    return models, rows, shared, starts, pick(rng, 0.0, 0.7), mask, np.empty(len(mask))
 
 
 @twin(linucb._play, _ucb)
-def play(
-    theta: Array, factor: Array, rows: Array, shared: bool, starts: Places, alpha: float, mask: Mask, laws: Array
-) -> bool:
+def play(models: Array, rows: Array, shared: bool, starts: Places, alpha: float, mask: Mask, laws: Array) -> bool:
     bounds, width = np.empty(len(mask)), np.empty(len(mask))
-    predict(theta, rows, shared, starts, bounds)
-    variance(factor, rows, shared, starts, width)
+    predict(models, rows, shared, starts, bounds)
+    variance(models, rows, shared, starts, width)
     # Equal rows tie exactly in the kernel; here only up to the order of their sums.
     return bool(greedy_each(np.round(bounds + alpha * np.sqrt(width), 9), starts, mask, laws))
 
@@ -159,7 +164,7 @@ def _dense_batch(rng: np.random.Generator) -> tuple[Array, Array, bool, Places, 
 
 @twin(online_regression._predict_all, _dense_batch)
 def predict_all(states: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
-    predict(states[:, 0], rows, shared, starts, out)
+    predict(states[:, :1], rows, shared, starts, out)
 
 
 def _compressed(rows: Array) -> tuple[Array, Places, Places]:
@@ -205,6 +210,33 @@ def learn(
     s = np.sqrt(totals[0] / totals[1]) / (N[seen] * np.sqrt(G[seen]))
     q = (x[seen] ** 2 * s).sum()
     w[seen] += error * (1 - np.exp(-2 * rate * h * q)) / q * x[seen] * s
+
+
+def _one_step(rng: np.random.Generator) -> tuple[object, ...]:
+    d, blocks = _width(rng), pick(rng, 1, 3)
+    states = np.stack([_states(rng, 3, d) for _ in range(blocks)])
+    at, block = int(rng.integers(2)), int(rng.integers(blocks))
+    totals, span, rows = rng.uniform(1.0, 9.0, 2), np.array([0.0, 1.0]), some(rng, 2, d)
+    target, importance = pick(rng, 0.0, 0.4, 1.0, 1.7), pick(rng, 1.0, 3.0)
+    return states, totals, span, rows, at, block, target, importance, 0.5, np.zeros(3 * d + 6), 17
+
+
+@twin(online_regression._learn_one, _one_step, tolerance=1e-7)
+def learn_one(
+    states: Array,
+    totals: Array,
+    span: Array,
+    rows: Array,
+    at: int,
+    block: int,
+    target: float,
+    h: float,
+    rate: float,
+    last: Array,
+    stamp: int,
+) -> None:
+    last[:] = [*states[block].ravel(), *totals, *span, stamp, block]
+    learn(states[block], totals, span, np.empty(0, np.int64), rows[at], target, h, rate)
 
 
 def _question(rng: np.random.Generator) -> tuple[Array, Array, Places, Array, float, float, float]:

@@ -15,6 +15,7 @@ from marginbandits.checks.common import check_parameters, expect, same_arrays
 from marginbandits.oracles.leader import LinearLeader
 from marginbandits.surrogates import centred
 from marginbandits.types import Array, Leader, Oracle, Surrogate
+from marginbandits.validation import validated
 
 __all__ = ["check_oracle"]
 
@@ -47,6 +48,7 @@ class _Rounds:
         return float((self.weights * self.losses) @ values)
 
 
+@validated
 def check_oracle(oracle: Callable[..., Any], surrogate: Surrogate | None = None, /, **arguments: Any) -> dict[str, str]:
     """Check an oracle class, built with `arguments`; `surrogate` is what it minimises, if that is all it does.
 

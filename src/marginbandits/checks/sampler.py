@@ -6,12 +6,14 @@ grid, F a hinge potential in two and three dimensions, once steep enough for the
 
 import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 
 from marginbandits.checks.common import expect
 from marginbandits.samplers.potential import HingePotential
 from marginbandits.types import Array, Sampler
+from marginbandits.validation import Function, Integer, Real, validated
 
 __all__ = ["check_sampler", "deviation", "grid"]
 
@@ -19,8 +21,13 @@ LIMIT = 4.5
 """Standard errors; beyond it a right statistic is once in 150,000, so a right sampler fails for one seed in 4,000."""
 
 
+@validated
 def check_sampler(
-    sampler: Sampler[HingePotential], *, radius: float = 1.0, bias: float = 0.0, n_chains: int = 4000
+    sampler: Annotated[Sampler[HingePotential], Function()],
+    *,
+    radius: Annotated[float, Real(1e-6, 1e6)] = 1.0,
+    bias: Annotated[float, Real(0, 10)] = 0.0,
+    n_chains: Annotated[int, Integer(100, 10**6)] = 4000,
 ) -> None:
     """Check a sampler of the ball of this radius, a function of a potential, starting points (rows) and a generator.
 

@@ -173,13 +173,13 @@ class Learner(Parametrised, ABC):
         """`learn` for each interaction in turn; if any is refused or fails, none is learnt."""
         with self._lock:
             read = self._read_each(contexts, available)
-            given = several("decisions", decisions)
+            given = several("decisions", decisions, len(read))
             if losses is not None and rewards is not None:
                 raise ValueError("give either losses or rewards, not both")
             if losses is not None:
-                costs = [read_loss(loss, None) for loss in several("losses", losses)]
+                costs = [read_loss(loss, None) for loss in several("losses", losses, len(read))]
             elif rewards is not None:
-                costs = [read_loss(None, reward) for reward in several("rewards", rewards)]
+                costs = [read_loss(None, reward) for reward in several("rewards", rewards, len(read))]
             else:
                 raise ValueError("give either losses or rewards, one for each context")
             if not len(read) == len(given) == len(costs):

@@ -54,6 +54,7 @@ RECORDS = {
     "evaluation.Interval": "an answer, never an argument",
     "samplers.Diagnostics": "an answer, never an argument",
     "checks.LEARNER_CHECKS": "a dictionary",
+    "checks.check_oracle": "takes its own arguments by place only; any name is the oracle's",
     "FeatureMap": "abstract",
     "Learner": "abstract",
     "theory.Entropy": "abstract",

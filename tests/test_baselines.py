@@ -360,7 +360,7 @@ def test_the_skyline_beats_every_bandit() -> None:
 
 @pytest.mark.parametrize("learner", [mb.LinTS, mb.LogisticTS])
 def test_the_largest_contexts_have_a_law(learner: type[mb.Learner]) -> None:
-    agent = learner(3, features=mb.Identity(), seed=0)  # type: ignore[call-arg]  # every learner's own
+    agent = learner(3, features=mb.Identity(), seed=0)
     for i in range(20):
         x = np.array([1e-3 * i, 1.0])
         agent.learn(x, agent.act(x), float(i % 2))

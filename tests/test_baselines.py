@@ -356,3 +356,14 @@ def test_the_skyline_beats_every_bandit() -> None:
     env = mb.Classification.bundled("wine", seed=0)
     skyline = mb.simulate(mb.Supervised(3, seed=0), env).losses.mean()
     assert skyline < min(mb.simulate(learner(3, seed=0), env).losses.mean() for learner in (mb.LinUCB, mb.RegCB))
+
+
+@pytest.mark.parametrize("learner", [mb.LinTS, mb.LogisticTS])
+def test_the_largest_contexts_have_a_law(learner: type[mb.Learner]) -> None:
+    agent = learner(3, features=mb.Identity(), seed=0)
+    for i in range(20):
+        x = np.array([1e-3 * i, 1.0])
+        agent.learn(x, agent.act(x), float(i % 2))
+    law = agent.law(np.array([1e100, -1e100]))
+    assert np.isfinite(law).all()
+    assert abs(law.sum() - 1.0) < 1e-9

@@ -39,7 +39,7 @@ _ARRAY, _FLOAT, _BOOL = np.ndarray, np.dtype(np.float64), np.dtype(np.bool_)
 _MOST = 10**7
 _COUNT, _DRAW, _POWER, _SHARE = Integer(1, _MOST), Real(0, below=1), Real(above=0), Real(0, 1)
 _ANY, _LAWS, _LAW = Numbers(*range(1, 9), finite=False), Numbers(*range(1, 9), low=0), Numbers(1, low=0)
-_MEAN, _DEVIATION = Numbers(1, low=-1e100, high=1e100), Numbers(1, low=0, high=1e100)
+_MEAN, _DEVIATION = Numbers(1, low=-1e150, high=1e150), Numbers(1, low=0, high=1e150)  # weights times contexts
 _MASK = Booleans(*range(1, 9))
 
 Values = Annotated[npt.ArrayLike, _LAWS]

@@ -36,7 +36,7 @@ class Fourier(FeatureMap):
         self,
         n_components: Annotated[int, Integer(1)] = 300,
         *,
-        width: Annotated[float, Real(above=0)] = 0.6,
+        width: Annotated[float, Real(1e-50)] = 0.6,
         n_columns: Annotated[int, Integer(1)] = 4,
     ) -> None:
         self.n_components = n_components

@@ -85,7 +85,7 @@ class Standardise(FeatureMap):
         self._last = zeros((6 * n_inputs + 1,))  # the moments before the last row, and the stamp they were kept under
         usual = type(self) is Standardise and not self.sparse
         self._single, self._single_out = (1 if usual else 0, n_inputs), (1, self.n_outputs)
-        self._limit = math.inf if self.freeze_after is None else float(self.freeze_after)
+        self._limit = float(self.freeze_after or COUNT)
 
     def transform(self, rows: Any) -> Any:
         """As any map's; one row at a time, which is what learners ask for, in as few steps as there can be."""

@@ -32,6 +32,9 @@ from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
 
 __all__ = ["LogisticTS"]
 
+_FARTHEST = 1e30
+"""No mean is beyond this: a step c z/q has |c| <= 1 and c z²/q of the size of a logit, so it is short of 1e6."""
+
 
 class LogisticTS(Learner):
     """Posterior sampling on logistic regression, O(Kd) a round; `scale` widens or narrows the posterior."""
@@ -61,7 +64,7 @@ class LogisticTS(Learner):
         self._directions[...] = self._rng.standard_normal(self._directions.shape)
         begun = np.full(n_features, self.regularisation)
         return {
-            "mean": Field(self._mean),
+            "mean": Field(self._mean, -_FARTHEST, _FARTHEST),
             "precision": Field(self._precision, self.regularisation, SQUARES, initial=begun),
             "directions": Field(self._directions, -100.0, 100.0),
         }

@@ -58,7 +58,7 @@ from marginbandits.validation import ActionCount, Choice, Instance, Integer, One
 
 __all__ = ["FaithfulHingeLMC", "from_theory"]
 
-Count = Annotated[int, Integer(1)]
+Count = Annotated[int, Integer(1, 10**9)]
 Margin = Annotated[float, Real(above=0)]
 Radius = Annotated[float, Real(1)]
 Weighting = Annotated[str, Choice("mixture", "geometric", "rao_blackwell")]

@@ -119,7 +119,7 @@ OF: dict[str, dict[str, Any]] = {
     "checks.check_environment": {"environment": mb.LinearRealizable},
     "checks.check_features": {"features": mb.Identity},
     "checks.check_learner": {"learner": mb.Uniform},
-    "checks.check_sampler": {"sampler": len},
+    "checks.check_sampler": {"sampler": lambda potential, start, rng: start},
     "checks.check_scores": {"scores": mb.Linear(K, D), "context_shape": (D,)},
     "checks.check_surrogate": {"surrogate": mb.Hinge},
     "*.scale_at": {"entropy": 1.0},

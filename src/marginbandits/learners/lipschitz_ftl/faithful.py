@@ -157,17 +157,18 @@ class FaithfulLipschitzFTL(MetricContexts, EpochLearner):
         return PlacedDecision(action, probability, law, self.actions[action])
 
 
+@validated
 def from_theory(
     *,
-    space: Space,
-    horizon: int,
-    n_actions: int | None = None,
-    actions: Cube | None = None,
-    p: float | None = None,
-    version: str = "proof",
-    prediction: str = "nearest",
-    oracle: LipschitzERM = LipschitzERM(),  # noqa: B008  # a recipe, never changed
-    seed: int | np.random.Generator | None = None,
+    space: Annotated[Space, Instance(Space)],
+    horizon: Annotated[int, Integer(1)],
+    n_actions: Annotated[int | None, OneOf(Integer(2), Instance(type(None)))] = None,
+    actions: Annotated[Cube | None, Instance(Cube, type(None))] = None,
+    p: Annotated[float | None, OneOf(Real(above=0), Instance(type(None)))] = None,
+    version: Annotated[str, Choice("proof", "printed")] = "proof",
+    prediction: Annotated[str, Choice("nearest", "extension")] = "nearest",
+    oracle: Annotated[LipschitzERM, Instance(LipschitzERM)] = LipschitzERM(),  # noqa: B008  # a recipe, never changed
+    seed: Seed = None,
 ) -> FaithfulLipschitzFTL:
     """Lipschitz follow-the-leader with the paper's parameters, for `n_actions` actions or for a box of them.
 

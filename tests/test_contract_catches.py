@@ -168,7 +168,7 @@ class Hasty(mb.LinUCB):
     """Changes its weights without keeping what they were."""
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
-        self._ridge.theta += 0.01
+        self._ridge.models[:, -1] += 0.01
         super()._update(one, action, loss, probability)
 
 

@@ -1,9 +1,11 @@
+import copy
 import math
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 
 import marginbandits as mb
 from marginbandits.policies import largest_of_normals
@@ -286,3 +288,55 @@ def test_the_limit_of_memory_is_the_users_to_set(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(ValueError, match="LinUCB cannot be built"):
         mb.LinUCB(3, seed=0).learn(np.ones(40), mb.Decision(0, 0.5), 0.5)
     mb.SquareCB(3, seed=0).learn(np.ones(40), mb.Decision(0, 0.5), 0.5)
+
+
+class Averaging(mb.Identity):
+    """A map that loses rows."""
+
+    def _transform(self, rows: Any) -> Any:
+        return rows.mean(0, keepdims=True)
+
+
+class Spoiling(mb.Identity):
+    """A map that makes numbers up."""
+
+    def _transform(self, rows: Any) -> Any:
+        return np.full_like(rows, np.nan)
+
+
+def test_what_a_map_of_ones_own_returns_is_checked() -> None:
+    for features in (Averaging(), Spoiling()):
+        agent = mb.LinUCB(2, features=features, seed=0)
+        with pytest.raises(ValueError, match=type(features).__name__):
+            agent.learn(np.ones((3, 4)), mb.Decision(0, 0.5), 0.5)
+        assert agent.state() == {}
+
+
+@pytest.mark.parametrize("learner", [mb.LinUCB, mb.HingeLMC, mb.SquareCB, mb.LinTS])
+def test_copies_go_on_alike_and_apart(learner: type[mb.Learner]) -> None:
+    agent: Any = learner(n_actions=3, seed=0)  # type: ignore[call-arg]  # all of these take it
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        agent.learn(rng.standard_normal(2), mb.Decision(int(rng.integers(3)), 0.5), 0.5)
+    before = agent.dumps()
+    copies = [copy.deepcopy(agent), pickle.loads(pickle.dumps(agent)), mb.loads(before)]
+    for x in rng.standard_normal((20, 2)):
+        for one in copies:
+            one.learn(x, mb.Decision(1, 0.5), 1.0)
+    assert agent.dumps() == before
+    assert len({one.dumps() for one in copies}) == 1
+    assert copies[0].dumps() != before
+
+
+def test_a_wide_shared_ridge_can_be_loaded() -> None:
+    agent = mb.LinUCB(2, features=mb.Identity(), seed=0)
+    agent.learn(np.random.default_rng(0).standard_normal((2, 4200)), mb.Decision(0, 0.5), 0.5)
+    assert mb.loads(agent.dumps()).state().keys() == agent.state().keys()
+
+
+def test_several_sparse_rows_are_no_vector() -> None:
+    agent, rows = mb.SquareCB(3, seed=0), sparse.random_array((5, 40), density=0.2, format="csr", rng=1)
+    agent.learn(rows[[0]], mb.Decision(0, 0.5), 0.5)
+    for call in (agent.act, agent.law, lambda x: agent.learn(x, mb.Decision(0, 0.5), 0.5)):
+        with pytest.raises(ValueError, match="context must be a vector of 40 features as before, got rows"):
+            call(rows[:2])

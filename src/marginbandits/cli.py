@@ -152,17 +152,18 @@ def report(folder: Path, hindsight: bool) -> None:
 
 @main.command()
 @click.argument("folder", type=click.Path(file_okay=False, exists=True, path_type=Path))
-@click.option("--format", "kind", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True)
+@click.option("--format", "kind", type=click.Choice(["csv", "parquet"]), help="By default what --to ends in, else CSV.")
 @click.option(
     "--to", type=click.Path(dir_okay=False, path_type=Path), help="File; CSV goes to standard output if none."
 )
-def export(folder: Path, kind: str, to: Path | None) -> None:
+def export(folder: Path, kind: str | None, to: Path | None) -> None:
     """Write what was run last in FOLDER as a flat table.
 
     A bake-off has a line per finished task, a reproduction a line per number measured.
     """
     from marginbandits.experiments.export import to_csv, to_parquet
 
+    kind = kind or ("parquet" if to is not None and to.suffix == ".parquet" else "csv")
     if kind == "parquet" and to is None:
         raise click.UsageError("Parquet is not text: give a file with --to")
     with _opened(folder) as store:

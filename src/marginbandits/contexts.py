@@ -164,7 +164,7 @@ def shared(contexts: Sequence[Rows]) -> Batch:
 
 def refuse_bad(name: str, rows: Array) -> None:
     """Raise a ValueError that shows the first value which is not finite, within ±1e100."""
-    where = _first_bad(rows, LARGEST)
+    where = _first_bad(rows.reshape(-1, rows.shape[-1]), LARGEST) if rows.size else -1
     if where >= 0:
         raise ValueError(f"{name} has {rows.ravel()[where]} at position {where}; it must be finite, within ±1e100")
 
@@ -177,7 +177,8 @@ def read_one(context: Any, shape: Shape | None) -> tuple[Rows, bool]:
     if type(context) is np.ndarray and context.dtype is FLOAT64:
         x: Array = context
     elif scipy.sparse.issparse(context):
-        together = context.ndim == 2 and (context.shape[0] > 1 if shape is None else shape.shared)
+        rows_of_actions = context.ndim == 2 and (context.shape[0] > 1 or (shape is not None and shape.shared))
+        together = bool(rows_of_actions)
         return _refuse_width(_from_scipy(context), together, shape), together
     else:
         x = read_numbers("context", context)
@@ -200,10 +201,10 @@ def read_many(contexts: Any, shape: Shape | None) -> tuple[list[Rows], Rows | No
         if contexts.ndim != 2:
             raise ValueError(f"contexts must be n sparse rows, got shape {contexts.shape}")
         return [], _refuse_width(_from_scipy(contexts), False, shape), False
-    if not isinstance(contexts, np.ndarray):
-        contexts = _sequence("contexts", contexts)
+    # An array, or a frame, whose columns are no contexts; or else a sequence of contexts.
+    contexts = (read_numbers if hasattr(contexts, "__array__") else _sequence)("contexts", contexts)
     uniform = isinstance(contexts, np.ndarray) or len({_outline(one) for one in contexts}) == 1
-    if uniform and not (isinstance(contexts, list) and scipy.sparse.issparse(contexts[0])):
+    if uniform and not (isinstance(contexts, list) and any(map(scipy.sparse.issparse, contexts))):
         batch = np.ascontiguousarray(read_numbers("contexts", contexts))
         if batch.ndim not in (2, 3) or (batch.size == 0 and len(batch) > 0):
             raise ValueError(f"contexts must be n x d, or n x K x d, got shape {batch.shape}")

@@ -31,6 +31,7 @@ __all__ = [
     "Archive",
     "Part",
     "Source",
+    "constant",
     "describe",
     "like",
     "public_name",
@@ -212,13 +213,15 @@ def write_target(target: Source, content: bytes) -> None:
             raise ValueError(f"target must be a path or a file open for writing bytes, got {quoted(target)}")
         target.write(content)
         return
-    path = Path(target)
-    partial = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.partial")
+    path = Path(os.path.realpath(target))  # a link goes on pointing where it did
+    partial = path.with_name(f".{secrets.token_hex(12)}.partial")
     try:
         with partial.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        if path.exists():
+            partial.chmod(path.stat().st_mode & 0o777)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
@@ -248,6 +251,14 @@ def like(name: str, value: Any, known: Any, high: float) -> Any:
     if type(value) is not type(known) or not 0.0 < value <= high:
         raise ValueError(f"{name} must be a {type(known).__name__} above 0 and at most {high:g}, got {quoted(value)}")
     return value
+
+
+def constant(owner: object, name: str, high: float) -> Any:
+    """A constant as a file keeps it; one that could not be loaded again is refused now."""
+    value, known = getattr(owner, name), getattr(type(owner), name)
+    plain = list(value) if isinstance(value, tuple) else value
+    like(name, plain, known, high)
+    return plain
 
 
 def public_name(cls: type) -> str:

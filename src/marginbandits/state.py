@@ -179,6 +179,10 @@ class Journal:
         """Remember everything, once for many rounds."""
         for array in state.arrays().values():
             self.keep(array)
+        self.keep_no_more()
+
+    def keep_no_more(self) -> None:
+        """Nothing of what was there needs to be remembered: there was nothing, or all is kept."""
         self._whole = True
 
     def keep_generator(self, rng: np.random.Generator) -> None:

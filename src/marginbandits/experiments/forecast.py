@@ -58,11 +58,13 @@ class Forecast:
             self._work += seconds
 
     def seconds_left(self) -> float | None:
-        """None until a task of this run is finished."""
-        if self._work <= 0.0:
+        """None until a tenth of the tasks is finished, two at least: the first ones mostly compile."""
+        if self._work <= 0.0 or self.done < 2 or 10 * self.done < self.total:
             return None
         cells = {
-            kind: np.array([(size, np.median(times)) for size, times in sizes.items()])
+            kind: np.array(
+                [(size, min(times) if len(times) < 3 else np.median(times)) for size, times in sizes.items()]
+            )
             for kind, sizes in self._known.items()
         }
         b = _power(list(cells.values()))
@@ -94,3 +96,8 @@ def in_words(seconds: float) -> str:
     if seconds <= 90:
         return f"{seconds:.0f} seconds"
     return f"{seconds / 60:.0f} minutes" if seconds <= 5400 else f"{seconds / 3600:.1f} hours"
+
+
+def _usual(times: list[float]) -> float:
+    """The median; of one or two the least, since one of them may have compiled."""
+    return min(times) if len(times) < 3 else float(np.median(times))

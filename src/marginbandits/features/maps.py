@@ -21,7 +21,7 @@ from typing import Annotated, Any, ClassVar, Self, overload
 
 import numpy as np
 
-from marginbandits.contexts import FLOAT64, Rows, Sparse, read_numbers
+from marginbandits.contexts import FLOAT64, Rows, Sparse, read_numbers, refuse_bad
 from marginbandits.saving import Part
 from marginbandits.state import Field, Journal, Record
 from marginbandits.types import Array
@@ -44,6 +44,7 @@ class FeatureMap(Part, Record, ABC):
 
     n_inputs: int
     n_outputs: int
+    _own: bool
     sparse: bool
     """Whether it maps sparse rows to sparse rows; else it takes either, and gives dense ones."""
 
@@ -60,6 +61,7 @@ class FeatureMap(Part, Record, ABC):
         started.n_inputs = n_inputs
         started.sparse = sparse and self.takes_sparse
         started.attach(Journal())
+        started._own = not type(self).__module__.startswith("marginbandits.")
         started._begin(n_inputs, rng)
         return started
 
@@ -79,10 +81,7 @@ class FeatureMap(Part, Record, ABC):
             rows = self._taken(rows)
         if rows.shape[1] != self.n_inputs:
             self._refuse(rows, self.n_inputs)
-        out: Rows = self._transform(rows)
-        if out.shape[1] != self.n_outputs:
-            self._refuse(out, self.n_outputs)
-        return out
+        return self._given(self._transform(rows), len(rows))
 
     @overload
     def observe(self, rows: Array) -> Array: ...
@@ -96,10 +95,7 @@ class FeatureMap(Part, Record, ABC):
             rows = self._taken(rows)
         if rows.shape[1] != self.n_inputs:
             self._refuse(rows, self.n_inputs)
-        out: Rows = self._observe(rows)
-        if out.shape[1] != self.n_outputs:
-            self._refuse(out, self.n_outputs)
-        return out
+        return self._given(self._observe(rows), len(rows))
 
     @abstractmethod
     def _transform(self, rows: Any) -> Any: ...
@@ -120,6 +116,16 @@ class FeatureMap(Part, Record, ABC):
         if self.sparse:
             raise ValueError(f"rows of {type(self).__name__} must be sparse, as it was started for")
         return rows
+
+    def _given(self, out: Any, n: int) -> Rows:
+        """What a map of the user's own returns is believed as little as what it is given."""
+        if self._own:
+            if not isinstance(out, Sparse):
+                out = read_numbers(f"features of {type(self).__name__}", out)
+                refuse_bad(f"features of {type(self).__name__}", out)
+            if out.shape != (n, self.n_outputs):
+                self._refuse(out, self.n_outputs)
+        return out  # type: ignore[no-any-return]  # rows, by the lines above or by our own maps
 
     def _refuse(self, rows: Rows, width: int) -> None:
         raise ValueError(f"rows of {type(self).__name__} must be n x {width}, got shape {rows.shape}")

@@ -16,6 +16,7 @@ learners, which keeps everything; by the learner itself where `journals` is True
 learner is then as before, or has learnt the round whole. One lock makes it safe to share between threads.
 """
 
+import copy
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -160,6 +161,8 @@ class Learner(Parametrised, ABC):
             except BaseException:  # an oracle, memory, an interrupt: nothing may have happened
                 journal.undo()
                 raise
+            if not self.journals:
+                journal.begin()  # a copy of the state is not for keeping
 
     def learn_many(
         self,
@@ -310,12 +313,12 @@ class Learner(Parametrised, ABC):
     def _decided(self, action: int, probability: float, law: Array) -> Decision:
         return Decision(action, probability, law)
 
-    def _whole(self, rounds: list[tuple[Batch, int, float, float]]) -> None:
-        """Learn all of these rounds or none."""
+    def _whole(self, rounds: list[tuple[Batch, int, float, float]], *, several: bool = False) -> None:
+        """Learn all of these rounds or none; `several` says that one of them is more than one to its records."""
         journal = self._journal
         journal.begin()
         try:
-            if len(rounds) > 1 and self._state is not None:
+            if (several or len(rounds) > 1) and self._state is not None:
                 journal.keep_all(self._state)  # records that keep themselves do so for one round only
             for batch, action, loss, probability in rounds:
                 self._learn(batch, action, loss, probability)
@@ -351,6 +354,7 @@ class Learner(Parametrised, ABC):
                 f"LogisticTS, Banditron; so do features='raw' in place of 'fourier', and fewer columns"
             ) from None
         self._state = State({**parts, "features": started}, self._journal)
+        self._journal.keep_no_more()  # to take this back is to have no state at all
         self._shape, self._map = shape, started
         plain = type(self)._admitted is Learner._admitted and started.checks_rows
         if plain and not shape.shared and not shape.sparse:
@@ -375,7 +379,7 @@ class Learner(Parametrised, ABC):
             **saving.describe(self),
             "version": saving.version(),
             "parameters": {**described, **{name: {"array": name} for name in given}},
-            "constants": {name: saving.describe(getattr(self, name)) for name in self.constants},
+            "constants": {name: saving.constant(self, name, limit) for name, limit in self.constants.items()},
             "context": None if self._shape is None else [self._shape.shared, self._shape.width, self._shape.sparse],
             "generators": {"draws": self._draws.bit_generator.state, "rng": self._rng.bit_generator.state},
         }
@@ -423,7 +427,8 @@ class Learner(Parametrised, ABC):
         """Raise a ValueError where parts of the state contradict each other."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
+        with self._lock:  # what is copied or pickled is one state, whoever learns meanwhile
+            return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_lock"})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=threading.RLock())

@@ -94,8 +94,9 @@ def is_one_mask(available: Any) -> bool:
     """Whether it is one mask for all contexts, and not a sequence of them."""
     if isinstance(available, np.ndarray):
         return available.ndim < 2
-    some = isinstance(available, list | tuple) and len(available) > 0
-    return not (some and isinstance(available[0], list | tuple | np.ndarray))
+    if not isinstance(available, list | tuple):
+        return True
+    return not any(one is None or isinstance(one, list | tuple | np.ndarray) for one in available)
 
 
 def several(name: str, values: Any, n: int) -> list[Any]:

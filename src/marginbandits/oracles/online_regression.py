@@ -147,7 +147,7 @@ class OnlineRegression(Record):
     def fields(self) -> Mapping[str, Field]:
         """The live state."""
         return {
-            "state": Field(self.state, -HUGE, SQUARES),
+            "state": Field(self.state.reshape(-1, *self.state.shape[2:]), -HUGE, SQUARES),  # block by block
             "totals": Field(self.totals, 0.0, 1e40),
             "span": Field(self.span, -1e50, 1e50),
         }

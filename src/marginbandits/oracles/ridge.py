@@ -39,15 +39,27 @@ class Ridge(Record):
 
     def __init__(self, n_blocks: int, n_features: int, regularisation: float) -> None:
         self.models = zeros((n_blocks, n_features + 1, n_features))  # of each block C, then θ
-        self.factor, self.theta = self.models[:, :-1], self.models[:, -1]
         self.regularisation = regularisation
         self.factor[:, range(n_features), range(n_features)] = 1.0 / math.sqrt(regularisation)
         # The last observation: its block as it was, the gain, room for `carlson`; then variance, stamp and block.
-        self._last = zeros((n_features * (n_features + 5) + 3,))
+        self._last = np.zeros(0)  # made when first needed
         self.attach(Journal())
+
+    @property
+    def factor(self) -> Array:
+        """C of every block."""
+        return self.models[:, :-1]
+
+    @property
+    def theta(self) -> Array:
+        """θ of every block."""
+        return self.models[:, -1]
 
     def learn(self, rows: Array, at: int, block: int, target: float) -> None:
         """Add row `at` as one observation to a block."""
+        if not self._last.size:
+            d = self.models.shape[2]
+            self._last = np.zeros(d * (d + 5) + 3)
         _update(self.models, rows, at, block, target, self._last, self.journal.stamp)
 
     def last(self) -> tuple[Array, float]:
@@ -57,7 +69,7 @@ class Ridge(Record):
 
     def undo(self, stamp: int) -> None:
         """Put back the block of the last observation."""
-        if self._last[-2] == stamp:
+        if self._last.size and self._last[-2] == stamp:
             d, block = self.theta.shape[1], int(self._last[-1])
             self.models[block] = self._last[: d * (d + 1)].reshape(d + 1, d)
 

@@ -15,7 +15,7 @@ from marginbandits.experiments.claims.claim import Chart, Claim, Finding, Line, 
 from marginbandits.experiments.marks import PALETTE
 from marginbandits.experiments.svg import Axis
 from marginbandits.experiments.svg import Line as Curve
-from marginbandits.surrogates import Hinge, Ramp, RelativeMargin, centred, margin_loss, realizable_scores
+from marginbandits.surrogates import Hinge, Ramp, RelativeMargin, centred, realizable_scores
 from marginbandits.types import Array
 
 __all__ = ["CLAIM"]
@@ -49,7 +49,7 @@ def _sides(scores: Array, losses: Array) -> Iterator[tuple[str, Array, Array]]:
         return np.asarray((values * losses).sum(1))
 
     yield "ramp", dot(policies.proportional(ramp)), dot(ramp)
-    yield "margin", dot(ramp), margin_loss(scores, losses, MARGIN)
+    yield "margin", dot(ramp), dot(np.asarray(scores >= -MARGIN, float))  # `margin_loss` takes no signed losses
     yield "hinge", dot(policies.proportional(hinge)), dot(hinge) / scores.shape[1]
     yield "relative", losses[np.arange(len(losses)), scores.argmax(1)], dot(relative)
     yield "order", np.concatenate([relative, ramp]), np.concatenate([ramp, hinge])

@@ -49,13 +49,11 @@ class Supervised(RidgeLearner):
                 raise ValueError(f"losses must be {len(one.mask)} numbers, got {len(costs)}")
             self._rest = costs[1:]
             try:
-                self._whole([(one, 0, costs[0], 1.0)])
+                self._whole([(one, 0, costs[0], 1.0)], several=True)
             finally:
                 self._rest = []
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
-        if self._rest and self._state is not None:
-            self._journal.keep_all(self._state)
         for each, cost in enumerate([loss, *self._rest], action):
             super()._update(one, each, cost, probability)
 

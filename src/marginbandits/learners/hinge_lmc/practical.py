@@ -109,6 +109,7 @@ class HingeLMC(Learner):
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         n_blocks = 1 if shape.shared else self.n_actions
         grid = self.MARGINS if self.margin == "adapt" else (float(self.margin),)
+        zeros((len(grid), self.n_particles))  # refused now, where that would be too many
         self._margins = np.repeat(grid, self.n_particles)
         self._ridge = Ridge(n_blocks, n_features, self.regularisation)
         size = max(1, self.memory // n_blocks)

@@ -66,8 +66,7 @@ SPACES: dict[type, dict[str, Any]] = {
 @pytest.mark.parametrize("check", LEARNER_CHECKS)
 def test_learners_keep_the_contract(learner: type[mb.Learner], check: str) -> None:
     if check in learner.exempt:
-        assert learner.exempt[check]
-        return
+        pytest.skip(learner.exempt[check])
     LEARNER_CHECKS[check](lambda **more: learner(**{"n_actions": 3, "seed": 0, **more}))
 
 

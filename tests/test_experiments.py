@@ -124,6 +124,17 @@ class TestRunner:
         plan = Plan.of(data=["iris"], learners=["HingeLMC(n_particles=100000000)"], rounds=20, seeds=1)
         record = run_task(next(iter(plan.tasks())))
         assert isinstance(record, Failure)
+        assert record.reason.startswith("HingeLMC cannot be built for 3 actions")
+        assert "Traceback" not in record.reason
+
+    def test_an_allocation_that_fails_says_so_in_a_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def update(*_: object) -> None:
+            np.empty(1 << 56)
+
+        monkeypatch.setattr(mb.LinUCB, "_update", update)
+        plan = Plan.of(data=["iris"], learners=["LinUCB"], rounds=20, seeds=1)
+        record = run_task(next(iter(plan.tasks())))
+        assert isinstance(record, Failure)
         assert record.reason.startswith("it needs more memory than there is: Unable to allocate")
         assert "Traceback" not in record.reason
 
@@ -504,7 +515,7 @@ class TestSummary:
         assert by_name["the ceiling"].normalised == 0.0
         assert by_name["Supervised"].role == by_name["good in hindsight"].role == "rival"
         assert result_sentence(summary).startswith("good in hindsight lost least")
-        assert (tmp_path / "report.html").read_text().count("(sees every loss)") == 1
+        assert (tmp_path / "report.html").read_text().count("<small>sees every loss</small>") == 1
 
     def test_who_fails_everywhere_is_shown_as_failed_and_stops_nobody(self, tmp_path: Path) -> None:
         with Store(":memory:") as store:

@@ -56,7 +56,6 @@ REFUSED: list[tuple[Callable[..., object], str]] = [
     (lambda: theory.finite_rate(math.nan, 1.0, 10), "log_size"),
     (lambda: theory.finite_rate(2.0, 1.0, 0), "rounds"),
     (lambda: theory.epoch_end("1", 2.0), "start"),  # type: ignore[arg-type]
-    (lambda: theory.paper_mu(-1.0, GAME), "log_size"),
     (lambda: theory.margin_ramp("entropy", GAME), "entropy"),  # type: ignore[arg-type]
     (lambda: theory.promises(3, GAME), "known"),  # type: ignore[arg-type]
     (lambda: theory.hinge_lmc_printed(GAME), "setting"),  # type: ignore[arg-type]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from marginbandits.oracles.ridge import carlson
+from marginbandits.factors import carlson
+from marginbandits.reservoir import Reservoir
 from marginbandits.samplers.particles import absorb, hinge_slopes, langevin_step
-from marginbandits.samplers.reservoir import Reservoir
 from marginbandits.samplers.stored_pull import StoredPull
 from marginbandits.surrogates import Hinge, centred
 from marginbandits.types import Array

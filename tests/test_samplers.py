@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from marginbandits.checks.sampler import LIMIT, deviation, grid
 from marginbandits.projections import ball
 from marginbandits.samplers import (
     HingePotential,
@@ -26,30 +27,6 @@ from marginbandits.samplers.hit_and_run import _place, _sort
 from marginbandits.surrogates import SmoothedHinge
 from marginbandits.types import Array
 from tests import naive
-
-LIMIT = 4.5
-
-
-def deviation(draws: Array, points: Array, mass: Array) -> float:
-    """The largest distance, in standard errors, of means, covariances and the 0.8-quantile of coordinate 0."""
-    mass = mass / mass.sum()
-    mean = mass @ points
-    centred = points - mean
-    covariance = (centred * mass[:, None]).T @ centred
-    n = len(draws)
-    z = [np.abs(draws.mean(0) - mean) / np.sqrt(np.diag(covariance) / n)]
-    products = np.einsum("ni,nj->nij", draws - mean, draws - mean)
-    z.append((np.abs(products.mean(0) - covariance) / (products.std(0) / math.sqrt(n))).ravel())
-    order = np.argsort(points[:, 0])
-    cut = points[order[np.searchsorted(np.cumsum(mass[order]), 0.8)], 0]
-    level = mass[points[:, 0] <= cut].sum()
-    z.append(np.array([abs((draws[:, 0] <= cut).mean() - level) / math.sqrt(level * (1 - level) / n)]))
-    return float(np.concatenate(z).max())
-
-
-def grid(d: int, n: int, reach: float = 1.0) -> Array:
-    axis = (np.arange(n) + 0.5) / n * 2 * reach - reach
-    return np.stack([one.ravel() for one in np.meshgrid(*[axis] * d)], 1)
 
 
 def some_potential(d: int, n: int = 8, seed: int = 0) -> HingePotential:

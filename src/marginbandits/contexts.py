@@ -24,11 +24,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from marginbandits.arrays import Numbers
 from marginbandits.compiled import kernel
 from marginbandits.types import Array, Mask
 from marginbandits.validation import quoted
 
 __all__ = [
+    "FLOAT64",
     "LARGEST",
     "Batch",
     "Rows",
@@ -37,6 +39,7 @@ __all__ = [
     "dense",
     "per_action",
     "read_many",
+    "read_numbers",
     "read_one",
     "refuse_bad",
     "shared",
@@ -45,8 +48,11 @@ __all__ = [
 LARGEST = 1e100
 """Context values beyond this are refused: their squares would overflow in every method's arithmetic."""
 
+_MOST_ROWS = 10**7
+_NUMBERS = Numbers(finite=False, empty=True, booleans=True)
+
 Places: TypeAlias = npt.NDArray[np.int64]
-_FLOAT64 = np.dtype(np.float64)
+FLOAT64 = np.dtype(np.float64)
 
 
 @dataclass(slots=True, eq=False)
@@ -168,13 +174,13 @@ def read_one(context: Any, shape: Shape | None) -> tuple[Rows, bool]:
 
     One row of a SciPy matrix is a vector, unless the contexts before it (`shape`) had a row for each action.
     """
-    if type(context) is np.ndarray and context.dtype is _FLOAT64:
+    if type(context) is np.ndarray and context.dtype is FLOAT64:
         x: Array = context
     elif scipy.sparse.issparse(context):
         together = context.ndim == 2 and (context.shape[0] > 1 if shape is None else shape.shared)
         return _refuse_width(_from_scipy(context), together, shape), together
     else:
-        x = _numbers("context", context)
+        x = read_numbers("context", context)
     if x.ndim not in (1, 2) or x.size == 0:
         raise ValueError(f"context must be a vector or a matrix of one row per action, got shape {x.shape}")
     together = x.ndim == 2
@@ -198,7 +204,7 @@ def read_many(contexts: Any, shape: Shape | None) -> tuple[list[Rows], Rows | No
         contexts = _sequence("contexts", contexts)
     uniform = isinstance(contexts, np.ndarray) or len({_outline(one) for one in contexts}) == 1
     if uniform and not (isinstance(contexts, list) and scipy.sparse.issparse(contexts[0])):
-        batch = np.ascontiguousarray(_numbers("contexts", contexts))
+        batch = np.ascontiguousarray(read_numbers("contexts", contexts))
         if batch.ndim not in (2, 3) or (batch.size == 0 and len(batch) > 0):
             raise ValueError(f"contexts must be n x d, or n x K x d, got shape {batch.shape}")
         refuse_bad("contexts", batch.reshape(-1, max(batch.shape[-1], 1)))
@@ -227,37 +233,29 @@ def _refuse_width(rows: Rows, together: bool, shape: Shape | None) -> Rows:
     return rows
 
 
-def _outline(context: Any) -> tuple[int, ...]:
+def _outline(context: Any, depth: int = 3) -> tuple[int, ...]:
     """The lengths of nested sequences, as far as needed to tell ragged contexts from even ones."""
     if hasattr(context, "shape"):
         return tuple(context.shape)
-    if isinstance(context, list | tuple) and context:
-        return (len(context), *_outline(context[0])) if len(context) < 1 or context[0] is not context else (0,)
-    return (len(context),) if isinstance(context, list | tuple) else ()
+    if not isinstance(context, list | tuple) or depth == 0:
+        return ()
+    return (len(context), *(_outline(context[0], depth - 1) if context else ()))
 
 
 def _sequence(name: str, values: Any) -> list[Any]:
-    if isinstance(values, str | bytes | dict):
+    if isinstance(values, str | bytes | dict | set | frozenset) or not hasattr(values, "__len__"):
         raise ValueError(f"{name} must be a sequence, got {quoted(values)}")
     try:
         return list(values)
-    except TypeError:
+    except Exception:  # whatever a stranger's sequence raises
         raise ValueError(f"{name} must be a sequence, got {quoted(values)}") from None
 
 
-def _numbers(name: str, values: Any) -> Array:
+def read_numbers(name: str, values: Any) -> Array:
     """Anything array-like as float64; what only looks like numbers (dates, text, objects, gaps) is refused."""
     try:
-        raw = np.asarray(values)
-        if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-            raise ValueError
-        if raw.dtype.kind == "O":
-            if not all(isinstance(one, int | float | np.number | np.bool_) for one in raw.flat):
-                raise ValueError
-        elif raw.dtype.kind not in "biuf":
-            raise ValueError
-        return raw.astype(float)
-    except (TypeError, ValueError, OverflowError, RecursionError):
+        return np.asarray(_NUMBERS.clean(values))
+    except ValueError:
         raise ValueError(f"{name} must be numbers, got {quoted(values)}") from None
 
 
@@ -265,6 +263,8 @@ def _from_scipy(matrix: Any) -> Sparse:
     """A checked copy in order, each column at most once."""
     if matrix.dtype.kind not in "biuf":
         raise ValueError(f"context must be numbers, got {quoted(matrix)}")
+    if matrix.ndim > 2 or (matrix.ndim == 2 and matrix.shape[0] > _MOST_ROWS):
+        raise ValueError(f"context must have at most {_MOST_ROWS:,} rows, got shape {matrix.shape}")
     rows = scipy.sparse.csr_array(matrix.reshape(1, -1) if matrix.ndim == 1 else matrix, dtype=float)
     if not rows.has_canonical_format:
         rows = rows.copy()

@@ -10,7 +10,7 @@ K x d matrix (one row of features per action, one shared weight vector).
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, SupportsFloat, TypeAlias, runtime_checkable
+from typing import Any, Protocol, SupportsFloat, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -28,12 +28,14 @@ __all__ = [
     "ParametricScores",
     "PlacedDecision",
     "Round",
+    "Sampler",
     "Scores",
     "Surrogate",
 ]
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
+Potential = TypeVar("Potential", contravariant=True)
 
 
 @dataclass(slots=True, eq=False)
@@ -137,6 +139,13 @@ class Oracle(Protocol):
         `weights[i]` times. There is a block for each action, or one for all (K x d contexts, rows x_a - x̄). `start`,
         blocks x d, is the last leader's weights, or zeros where it was not linear.
         """
+
+
+class Sampler(Protocol[Potential]):
+    """Draws from exp(-F) on a set that it knows, F being a potential of the kind it takes."""
+
+    def __call__(self, potential: Potential, start: Array, rng: np.random.Generator, /) -> Array:
+        """A draw for each row of `start`, a chain that begins there: all chance is the generator's."""
 
 
 @runtime_checkable

@@ -42,7 +42,7 @@ from marginbandits.validation import Constraint, constraints, quoted
 from tests.fuzz import examples
 from tests.fuzz.hostile import hostile
 
-__all__ = ["ELSEWHERE", "RECORDS", "Target", "discover", "run"]
+__all__ = ["RECORDS", "Target", "discover", "run"]
 
 PATIENCE, LONGEST, MEMORY = 10, 300, 8 * 2**30
 
@@ -54,14 +54,15 @@ RECORDS = {
     "evaluation.Interval": "an answer, never an argument",
     "samplers.Diagnostics": "an answer, never an argument",
     "checks.LEARNER_CHECKS": "a dictionary",
+    "checks.check_oracle": "takes its own arguments by place only; any name is the oracle's",
     "FeatureMap": "abstract",
     "Learner": "abstract",
     "theory.Entropy": "abstract",
 }
 """What takes no arguments from a user, with the reason."""
 
-ELSEWHERE = ("Bias", "Chain", "Concatenate", "Fourier", "Identity", "Standardise", "simulate", "load")
-"""Not learners, and not yet declared."""
+INNER = ("attach", "undo")
+"""What a record's owner calls, with its own journal: nothing for users."""
 
 
 @dataclass
@@ -98,7 +99,7 @@ def _methods(title: str, cls: type) -> Iterator[Target]:
         raw = inspect.getattr_static(cls, name)
         if (name.startswith("_") and name != "__call__") or not callable(getattr(cls, name)):
             continue
-        if name == "__call__" or not name.startswith("__"):
+        if (name == "__call__" or not name.startswith("__")) and name not in INNER:
             if isinstance(raw, classmethod | staticmethod):
                 function = raw.__func__
                 yield _target(f"{title}.{name}", getattr(cls, name), function)
@@ -162,7 +163,7 @@ def _spoilt(target: Target, rng: np.random.Generator) -> tuple[dict[str, Any], s
     if not names or rng.random() < 0.02:
         if target.required and rng.random() < 0.5:
             gone = sorted(target.required)[rng.integers(len(target.required))]
-            del arguments[gone]
+            arguments.pop(gone, None)
             return arguments, f"{target.name} without {gone}", True, True
         return {**arguments, "no_such_argument": 1}, f"{target.name} with no_such_argument", True, True
     must, words = False, []
@@ -208,7 +209,7 @@ def _outcome(target: Target, arguments: dict[str, Any], must: bool, misfit: bool
     except _TooLong:
         return "hang", ""
     except OSError as error:
-        fine = bool(arguments.keys() & {"path", "data_id"}) and (misfit or not must)
+        fine = bool(arguments.keys() & {"path", "data_id", "source", "target"}) and (misfit or not must)
         return ("refused", "") if fine else ("wrong type", f"{type(error).__name__}: {str(error)[:100]}")
     except Exception as error:
         return ("refused", "") if own and not must else ("wrong type", f"{type(error).__name__}: {str(error)[:100]}")
@@ -225,14 +226,14 @@ def _stop(*_: object) -> None:
     raise _TooLong
 
 
-def _work(first: int, last: int, seed: int, log: Path, only: str, without: str) -> None:
+def _work(first: int, last: int, seed: int, log: Path, only: str) -> None:
     """Calls `first` to `last`, each with a generator of its own, so that any one can be repeated."""
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     signal.signal(signal.SIGALRM, _stop)
     os.chdir(log.parent)  # where learners are saved
-    targets = [t for t in discover() if _chosen(t, only, without)]
+    targets = [t for t in discover() if _chosen(t, only)]
     for target in targets:  # what is compiled at the first call shall not count against a bad one
         if not target.name.startswith(("checks.", "Classification.openml")):
             with contextlib.suppress(Exception):
@@ -265,13 +266,11 @@ def _work(first: int, last: int, seed: int, log: Path, only: str, without: str) 
             log.write_text(json.dumps({"counts": counts, "failures": failures}))
 
 
-def _chosen(target: Target, only: str, without: str) -> bool:
-    head = target.name.split(".")[0]
-    elsewhere = target.learner is not None or head in ELSEWHERE
-    return (not only or target.name.startswith(only)) and not (without == "elsewhere" and elsewhere)
+def _chosen(target: Target, only: str) -> bool:
+    return not only or target.name.startswith(only)
 
 
-def run(calls: int, seed: int, *, only: str = "", without: str = "") -> tuple[collections.Counter[str], dict[str, int]]:
+def run(calls: int, seed: int, *, only: str = "") -> tuple[collections.Counter[str], dict[str, int]]:
     """Counts of outcomes, and every failure with the number of its call; a crash costs one process and is counted."""
     counts: collections.Counter[str] = collections.Counter()
     failures: dict[str, int] = {}
@@ -280,7 +279,7 @@ def run(calls: int, seed: int, *, only: str = "", without: str = "") -> tuple[co
         while first < calls:
             log = Path(folder) / f"{first}.json"
             command = [sys.executable, "-m", "tests.fuzz.calls", "--calls", str(calls), "--seed", str(seed)]
-            command += ["--worker", str(first), str(log), "--only", only, "--without", without]
+            command += ["--worker", str(first), str(log), "--only", only]
             ended = subprocess.run(command, capture_output=True, text=True, check=False)
             found: dict[str, Any] = json.loads(log.read_text()) if log.exists() else {"counts": {}, "failures": {}}
             counts.update(found["counts"])
@@ -301,17 +300,16 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="names that begin so")
-    parser.add_argument("--without", default="", help='"elsewhere" leaves out learners and what is not declared yet')
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.worker:
-        _work(int(given.worker[0]), given.calls, given.seed, Path(given.worker[1]), given.only, given.without)
+        _work(int(given.worker[0]), given.calls, given.seed, Path(given.worker[1]), given.only)
         return
-    counts, failures = run(given.calls, given.seed, only=given.only, without=given.without)
+    counts, failures = run(given.calls, given.seed, only=given.only)
     for words, number in sorted(failures.items()):
         print(f"{number:7d}  {words}")
     wrong = {name: n for name, n in counts.items() if name not in ("refused", "accepted")}
-    things = len([one for one in discover() if _chosen(one, given.only, given.without)])
+    things = len([one for one in discover() if _chosen(one, given.only)])
     print(f"{given.calls} calls of {things} things exported:")
     for name in ("refused", "accepted", *sorted(wrong)):
         print(f"{counts[name]:7d}  {name}" + (" (the declaration allows it)" if name == "accepted" else ""))

@@ -4,6 +4,7 @@ Arguments are found by name (`BY_NAME`), unless a function needs its own (`OF`).
 neither knows a good argument, fails the test that looks for it.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,7 @@ OF: dict[str, dict[str, Any]] = {
     "checks.check_environment": {"environment": mb.LinearRealizable},
     "checks.check_features": {"features": mb.Identity},
     "checks.check_learner": {"learner": mb.Uniform},
+    "checks.check_sampler": {"sampler": len},
     "checks.check_scores": {"scores": mb.Linear(K, D), "context_shape": (D,)},
     "checks.check_surrogate": {"surrogate": mb.Hinge},
     "*.scale_at": {"entropy": 1.0},
@@ -171,16 +173,36 @@ SMALL: dict[str, dict[str, Any]] = {
 """Learners are spoilt in a small form, because their whole state is compared after every refusal."""
 
 CONTEXT = Numbers(1, 2, low=-1e100, high=1e100, booleans=True)
+
+
+class Nothing(Constraint):
+    """No contexts at all, for which there is nothing to do."""
+
+    def __str__(self) -> str:
+        return "an empty list"
+
+    def clean(self, value: object) -> object:
+        if isinstance(value, list | tuple) and not value:
+            return value
+        raise ValueError
+
+    def bad_values(self) -> Iterator[object]:
+        yield [[]]
+
+
+LOSS = OneOf(Real(0, 1), Instance(bool, np.bool_))
+"""`loss=action != label` is what people write."""
+
 BY_HAND: dict[str, Constraint] = {
     "context": CONTEXT,
-    "contexts": Numbers(2, 3, low=-1e100, high=1e100, booleans=True),
+    "contexts": OneOf(Numbers(2, 3, low=-1e100, high=1e100, booleans=True, empty=True), Nothing()),
     "available": OneOf(Booleans(1, 2), Instance(type(None))),
     "decision": Instance(mb.Decision),
     "decisions": ListOf(Instance(mb.Decision)),
-    "loss": Real(0, 1),
-    "reward": OneOf(Real(0, 1), Instance(type(None))),
-    "losses": OneOf(ListOf(Real(0, 1)), Numbers(1, low=0, high=1), Instance(type(None))),
-    "rewards": OneOf(ListOf(Real(0, 1)), Numbers(1, low=0, high=1), Instance(type(None))),
+    "loss": LOSS,
+    "reward": OneOf(LOSS, Instance(type(None))),
+    "losses": OneOf(ListOf(LOSS), Numbers(1, low=0, high=1, booleans=True), Instance(type(None))),
+    "rewards": OneOf(ListOf(LOSS), Numbers(1, low=0, high=1, booleans=True), Instance(type(None))),
     "action": Integer(0),
 }
 """What learners check by hand, for speed, and so do not declare."""

@@ -13,7 +13,7 @@ from marginbandits.validation import constraints
 from tests.fuzz import calls
 
 EVERYTHING = list(calls.discover())
-OURS = [one for one in EVERYTHING if one.learner is None and one.name.split(".")[0] not in calls.ELSEWHERE]
+OURS = [one for one in EVERYTHING if one.learner is None]
 SLOW = ("checks.", "Classification.openml", "Classification.from_npz", "Finite.from_models")
 
 
@@ -60,7 +60,7 @@ def test_defaults_are_clean_already(target: calls.Target) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_bad_calls_are_refused(seed: int) -> None:
-    counts, failures = calls.run(3000, seed, without="elsewhere")
+    counts, failures = calls.run(3000, seed)
     assert failures == {}
     assert counts["refused"] > 2500
     assert set(counts) <= {"refused", "accepted"}

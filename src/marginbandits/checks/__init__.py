@@ -3,12 +3,15 @@
 >>> from marginbandits import LinUCB
 >>> from marginbandits.checks import check_learner
 >>> check_learner(LinUCB)
+{}
 """
 
 from marginbandits.checks.environment import check_environment
 from marginbandits.checks.features import check_features
 from marginbandits.checks.learner import check_learner
+from marginbandits.checks.oracle import check_oracle
 from marginbandits.checks.rounds import LEARNER_CHECKS
+from marginbandits.checks.sampler import check_sampler
 from marginbandits.checks.scores import check_scores
 from marginbandits.checks.surrogate import check_surrogate
 
@@ -17,6 +20,8 @@ __all__ = [
     "check_environment",
     "check_features",
     "check_learner",
+    "check_oracle",
+    "check_sampler",
     "check_scores",
     "check_surrogate",
 ]

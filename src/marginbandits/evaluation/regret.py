@@ -16,7 +16,7 @@ from scipy import stats
 
 from marginbandits.arrays import Numbers
 from marginbandits.types import Array
-from marginbandits.validation import Real, validated
+from marginbandits.validation import Real, quoted, validated
 
 __all__ = ["Interval", "best_action_regret", "interval", "linear_policy_losses", "progressive_loss"]
 
@@ -93,7 +93,10 @@ def interval(
     Interval(mean=0.05, low=0, high=0.6853)
     """
     x = np.asarray(values, float)
-    least, most = within
+    try:
+        least, most = (float(end) for end in within)
+    except (TypeError, ValueError):
+        raise ValueError(f"within must be two numbers, got {quoted(within)}") from None
     if not (least <= x.min() and x.max() <= most):
         raise ValueError(f"values must lie within {within}, got {x.min()} to {x.max()}")
     mean = float(x.mean())

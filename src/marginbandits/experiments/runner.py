@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from marginbandits.experiments.forecast import Forecast
 from marginbandits.experiments.store import Experiment, Failure, Outcome, Record, Store
+from marginbandits.state import TooLargeError
 
 __all__ = ["Spread", "Sweep", "Task", "locally", "run_plan", "run_task"]
 
@@ -62,11 +63,13 @@ Spread = Callable[[Iterable[Task]], Iterator[Record]]
 
 
 def run_task(task: Task) -> Record:
-    """One task; whatever it raises becomes a Failure with its traceback."""
+    """One task; whatever it raises becomes a Failure with its traceback, want of memory with a sentence."""
     start = time.perf_counter()
     try:
         with threadpool_limits(1):
             record = task.run()
+    except TooLargeError as error:
+        return Failure(task.key, str(error))
     except MemoryError as error:
         return Failure(task.key, f"it needs more memory than there is: {error}")
     except Exception:  # a task's failure is a result: it is stored, reported, and the others go on

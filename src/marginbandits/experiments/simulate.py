@@ -9,12 +9,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from marginbandits.learners.base import Learner
 from marginbandits.types import Array, Environment, FullInformation
+from marginbandits.validation import Function, Instance, OneOf, validated
 
 __all__ = ["Trace", "simulate"]
 
@@ -30,7 +32,13 @@ class Trace:
     laws: Array  # rounds x K: the whole distribution of every round
 
 
-def simulate(learner: Learner, environment: Environment, *, progress: Callable[[], object] | None = None) -> Trace:
+@validated
+def simulate(
+    learner: Learner,
+    environment: Environment,
+    *,
+    progress: Annotated[Callable[[], object] | None, OneOf(Function(), Instance(type(None)))] = None,
+) -> Trace:
     """Play the whole environment once, learning after every round; `progress` is called once a round."""
     if learner.n_actions != environment.n_actions:
         raise ValueError(f"the learner has {learner.n_actions} actions, the environment {environment.n_actions}")

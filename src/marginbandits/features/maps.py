@@ -21,11 +21,11 @@ from typing import Annotated, Any, ClassVar, Self, overload
 
 import numpy as np
 
-from marginbandits.contexts import Rows, Sparse
+from marginbandits.contexts import FLOAT64, Rows, Sparse, read_numbers
 from marginbandits.saving import Part
 from marginbandits.state import Field, Journal, Record
 from marginbandits.types import Array
-from marginbandits.validation import Instance, quoted, validated
+from marginbandits.validation import Instance, Integer, quoted, validated
 
 __all__ = ["Bias", "Chain", "Concatenate", "FeatureMap", "Identity"]
 
@@ -47,7 +47,14 @@ class FeatureMap(Part, Record, ABC):
     sparse: bool
     """Whether it maps sparse rows to sparse rows; else it takes either, and gives dense ones."""
 
-    def start(self, n_inputs: int, rng: np.random.Generator, *, sparse: bool = False) -> Self:
+    @validated
+    def start(
+        self,
+        n_inputs: Annotated[int, Integer(1)],
+        rng: Annotated[np.random.Generator, Instance(np.random.Generator)],
+        *,
+        sparse: Annotated[bool, Instance(bool)] = False,
+    ) -> Self:
         """A fresh copy that maps rows of width `n_inputs`; whatever is random in it is drawn from `rng`."""
         started = copy.deepcopy(self)
         started.n_inputs = n_inputs
@@ -68,8 +75,10 @@ class FeatureMap(Part, Record, ABC):
 
     def transform(self, rows: Rows) -> Rows:
         """Features of each row, in a new array; the state stays as it is."""
-        if type(rows) is not np.ndarray or self.sparse or rows.ndim != 2 or rows.shape[1] != self.n_inputs:
+        if type(rows) is not np.ndarray or self.sparse or rows.dtype is not FLOAT64 or rows.ndim != 2:
             rows = self._taken(rows)
+        if rows.shape[1] != self.n_inputs:
+            self._refuse(rows, self.n_inputs)
         out: Rows = self._transform(rows)
         if out.shape[1] != self.n_outputs:
             self._refuse(out, self.n_outputs)
@@ -83,8 +92,10 @@ class FeatureMap(Part, Record, ABC):
 
     def observe(self, rows: Rows) -> Rows:
         """Learn from the rows of one context, then return their features; a map without state only maps them."""
-        if type(rows) is not np.ndarray or self.sparse or rows.ndim != 2 or rows.shape[1] != self.n_inputs:
+        if type(rows) is not np.ndarray or self.sparse or rows.dtype is not FLOAT64 or rows.ndim != 2:
             rows = self._taken(rows)
+        if rows.shape[1] != self.n_inputs:
+            self._refuse(rows, self.n_inputs)
         out: Rows = self._observe(rows)
         if out.shape[1] != self.n_outputs:
             self._refuse(out, self.n_outputs)
@@ -97,8 +108,12 @@ class FeatureMap(Part, Record, ABC):
         return self._transform(rows)
 
     def _taken(self, rows: Rows) -> Rows:
-        """Compiled code does not check bounds, so every map's width is checked on the way in and on the way out."""
-        if len(rows.shape) != 2 or rows.shape[1] != self.n_inputs:
+        """Rows of plain numbers. Compiled code does not check bounds, so widths are checked on the way in and out."""
+        if not isinstance(rows, Sparse):
+            rows = read_numbers("rows", rows)
+            if rows.ndim != 2:
+                self._refuse(rows, self.n_inputs)
+        elif rows.width != self.n_inputs:
             self._refuse(rows, self.n_inputs)
         if isinstance(rows, Sparse):
             return rows if self.sparse else rows.dense()

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.compiled import kernel
-from marginbandits.contexts import LARGEST, Rows, Sparse, refuse_bad
+from marginbandits.contexts import FLOAT64, LARGEST, Rows, Sparse, refuse_bad
 from marginbandits.features.maps import FeatureMap, with_bias
 from marginbandits.state import COUNT, SQUARES, Field, zeros
 from marginbandits.types import Array
@@ -89,7 +89,7 @@ class Standardise(FeatureMap):
 
     def transform(self, rows: Any) -> Any:
         """As any map's; one row at a time, which is what learners ask for, in as few steps as there can be."""
-        if type(rows) is not np.ndarray or rows.shape != self._single:
+        if type(rows) is not np.ndarray or rows.shape != self._single or rows.dtype is not FLOAT64:
             return super().transform(rows)
         out = np.empty(self._single_out)
         if not _standardise(rows, self._moments, self.clip, LARGEST, out):
@@ -98,7 +98,7 @@ class Standardise(FeatureMap):
 
     def observe(self, rows: Any) -> Any:
         """As any map's; see `transform`."""
-        if type(rows) is not np.ndarray or rows.shape != self._single:
+        if type(rows) is not np.ndarray or rows.shape != self._single or rows.dtype is not FLOAT64:
             return super().observe(rows)
         out = np.empty(self._single_out)
         stamp = self.journal.stamp

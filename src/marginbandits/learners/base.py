@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from marginbandits import laws, saving
 from marginbandits.compiled import kernel
-from marginbandits.contexts import Batch, Rows, Shape, Sparse, dense, per_action, read_many, read_one, shared
+from marginbandits.contexts import FLOAT64, Batch, Rows, Shape, Sparse, dense, per_action, read_many, read_one, shared
 from marginbandits.features import FeatureMap, feature_map
 from marginbandits.learners.inputs import is_one_mask, read_decision, read_loss, read_mask, read_masks, several
 from marginbandits.state import Field, Journal, Record, State, TooLargeError, room, zeros
@@ -36,8 +36,6 @@ from marginbandits.validation import Parametrised, quoted, remembered
 __all__ = ["Learner", "load", "loads"]
 
 Parts = Mapping[str, Record | Field]
-
-_FLOAT64 = np.dtype(np.float64)
 
 
 class Learner(Parametrised, ABC):
@@ -175,13 +173,13 @@ class Learner(Parametrised, ABC):
         """`learn` for each interaction in turn; if any is refused or fails, none is learnt."""
         with self._lock:
             read = self._read_each(contexts, available)
-            given = several("decisions", decisions)
+            given = several("decisions", decisions, len(read))
             if losses is not None and rewards is not None:
                 raise ValueError("give either losses or rewards, not both")
             if losses is not None:
-                costs = [read_loss(loss, None) for loss in several("losses", losses)]
+                costs = [read_loss(loss, None) for loss in several("losses", losses, len(read))]
             elif rewards is not None:
-                costs = [read_loss(None, reward) for reward in several("rewards", rewards)]
+                costs = [read_loss(None, reward) for reward in several("rewards", rewards, len(read))]
             else:
                 raise ValueError("give either losses or rewards, one for each context")
             if not len(read) == len(given) == len(costs):
@@ -226,7 +224,7 @@ class Learner(Parametrised, ABC):
             available is None
             and type(context) is np.ndarray
             and context.shape == self._vector
-            and context.dtype is _FLOAT64
+            and context.dtype is FLOAT64
             and context.flags.c_contiguous
         ):
             self._usual.rows = context[None]

@@ -1,11 +1,14 @@
 """What users hand to a learner beside contexts: losses, decisions, masks; each refused by name if it is not one."""
 
+import itertools
 import numbers
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
+from marginbandits.arrays import Booleans
 from marginbandits.types import Decision, Mask
 from marginbandits.validation import quoted
 
@@ -16,6 +19,8 @@ _REAL: tuple[Any, ...] = (float, numbers.Real, np.bool_)
 _INTEGER: tuple[Any, ...] = (int, numbers.Integral)
 _BOOL: tuple[Any, ...] = (bool, np.bool_)
 _TIME: tuple[Any, ...] = (np.timedelta64, np.datetime64)  # numbers to the abstract classes, but of what?
+
+_MASKS = Booleans(1, 2)
 
 RAREST = 1e-12
 """A probability below this is learnt from as if it were this: importance weights and their squares stay numbers."""
@@ -60,12 +65,10 @@ def read_decision(decision: object, n_actions: int) -> tuple[int, float]:
 def read_mask(available: Any, n_actions: int) -> Mask:
     """A mask of booleans, at least one of them True."""
     try:
-        mask = np.ascontiguousarray(available)
-        if np.ma.isMaskedArray(available) and np.ma.is_masked(available):
-            raise ValueError
-    except (ValueError, TypeError, RecursionError):
+        mask: Mask = np.asarray(_MASKS.clean(available))
+    except ValueError:
         raise ValueError(f"available must be a mask of {n_actions} booleans, got {quoted(available)}") from None
-    if mask.dtype != bool or mask.shape != (n_actions,):
+    if mask.shape != (n_actions,):
         raise ValueError(f"available must be a mask of {n_actions} booleans, got {quoted(available)}")
     if not mask.any():
         raise ValueError(f"available must leave at least one action, got {quoted(available)}")
@@ -76,6 +79,11 @@ def read_masks(available: Any, n: int) -> Sequence[Any]:
     """One mask for all of n contexts, or one for each, to be read with each context."""
     if available is None:
         return [None] * n
+    if n == 0:
+        try:
+            _MASKS.clean(available)
+        except ValueError:
+            raise ValueError(f"available must be booleans, got {quoted(available)}") from None
     masks = [available] * n if is_one_mask(available) else list(available)
     if len(masks) != n:
         raise ValueError(f"available must be one mask, or one for each of {n} contexts, got {len(masks)}")
@@ -90,11 +98,11 @@ def is_one_mask(available: Any) -> bool:
     return not (some and isinstance(available[0], list | tuple | np.ndarray))
 
 
-def several(name: str, values: Any) -> list[Any]:
-    """Any finite sequence but text, as a list."""
-    if isinstance(values, str | bytes):
+def several(name: str, values: Any, n: int) -> list[Any]:
+    """What a sequence, or an iterator of any length, holds; no more is read than shows that it is not n."""
+    if isinstance(values, str | bytes | dict | set | frozenset) or scipy.sparse.issparse(values):
         raise ValueError(f"{name} must be a sequence, got {quoted(values)}")
     try:
-        return list(values)
-    except TypeError:
+        return list(itertools.islice(values, n + 1))
+    except Exception:  # whatever a stranger's sequence raises
         raise ValueError(f"{name} must be a sequence, got {quoted(values)}") from None

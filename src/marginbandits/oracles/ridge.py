@@ -4,17 +4,8 @@ One model per block (per action, or one shared by all), each with
 
     A = λI + Σ z zᵀ,   θ = A⁻¹ Σ r z,   A⁻¹ = CᵀC  with C lower triangular.
 
-A round updates C and θ in O(d²) by Carlson's triangular square-root update, the form of Sherman-Morrison that is
-symmetric and positive definite by construction, whatever the rounding: A⁻¹ is never stored, only its factor. The
-variance of a prediction is zᵀA⁻¹z = ‖Cz‖², half the work of a product with A⁻¹.
-
-The update goes twice over C: f = Cz first, then, row by row with α_i = 1 + f_0² + … + f_i²,
-
-    C_i <- √(α_{i-1}/α_i) C_i - f_i/√(α_{i-1}α_i) g,   g <- g + f_i C_i
-
-so that neither pass waits for a square root. At the end g/α is the gain (A + zzᵀ)⁻¹z.
-
-Carlson (1973), "Fast triangular formulation of the square root filter", AIAA Journal 11(9).
+A round updates C and θ in O(d²) (`factors`): A⁻¹ is never stored, only its factor, which is symmetric and positive
+definite by construction, whatever the rounding. The variance of a prediction is zᵀA⁻¹z = ‖Cz‖².
 
 >>> import numpy as np
 >>> ridge = Ridge(n_blocks=1, n_features=2, regularisation=1.0)
@@ -34,10 +25,11 @@ import numpy.typing as npt
 
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, dense
+from marginbandits.factors import carlson, dot, square_norm
 from marginbandits.state import COUNT, Field, Journal, Record, zeros
 from marginbandits.types import Array
 
-__all__ = ["Ridge", "carlson", "dot", "square_norm"]
+__all__ = ["Ridge"]
 
 Places = npt.NDArray[np.int64]
 
@@ -104,37 +96,6 @@ class Ridge(Record):
 
 
 @kernel
-def dot(weights: Array, row: Array) -> float:
-    """<θ, z>, for other kernels too."""
-    total = 0.0
-    for j in range(row.shape[0]):
-        total += weights[j] * row[j]
-    return total
-
-
-@kernel
-def square_norm(block: Array, row: Array) -> float:
-    """‖Cz‖² for lower triangular C, for other kernels too."""
-    total = 0.0
-    d = row.shape[0]
-    full = d - d % 4
-    for i in range(0, full, 4):  # four rows at once; what they have beyond the diagonal is 0
-        f0, f1, f2, f3 = 0.0, 0.0, 0.0, 0.0
-        for j in range(i + 4):
-            f0 += block[i, j] * row[j]
-            f1 += block[i + 1, j] * row[j]
-            f2 += block[i + 2, j] * row[j]
-            f3 += block[i + 3, j] * row[j]
-        total += f0 * f0 + f1 * f1 + f2 * f2 + f3 * f3
-    for i in range(full, d):
-        f = 0.0
-        for j in range(i + 1):
-            f += block[i, j] * row[j]
-        total += f * f
-    return total
-
-
-@kernel
 def _predict(models: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
     for i in range(starts.shape[0] - 1):
         for a in range(starts[i + 1] - starts[i]):
@@ -163,48 +124,3 @@ def _update(models: Array, rows: Array, at: int, block: int, target: float, last
     residual = target - dot(weights, row)
     for i in range(d):
         weights[i] += gain[i] * residual
-
-
-@kernel
-def carlson(factor: Array, row: Array, gain: Array, room: Array) -> float:
-    """C of A + zzᵀ from C of A; `gain`, given as zeros, becomes (A + zzᵀ)⁻¹z. Returns zᵀA⁻¹z, for the A before.
-
-    `room` is for 3d numbers.
-    """
-    d = row.shape[0]
-    f, keep, mix = room[:d], room[d : 2 * d], room[2 * d : 3 * d]
-    alpha = 1.0
-    for i in range(d):
-        total = 0.0
-        for j in range(i + 1):
-            total += factor[i, j] * row[j]
-        f[i] = total
-    for i in range(d):
-        before = math.sqrt(alpha)
-        alpha += f[i] * f[i]
-        after = math.sqrt(alpha)
-        keep[i], mix[i] = before / after, f[i] / (before * after)
-    full = d - d % 4
-    for i in range(0, full, 4):  # four rows at once; what they have beyond the diagonal is 0, and so is the gain there
-        r0, r1, r2, r3 = factor[i], factor[i + 1], factor[i + 2], factor[i + 3]
-        f0, f1, f2, f3 = f[i], f[i + 1], f[i + 2], f[i + 3]
-        k0, k1, k2, k3 = keep[i], keep[i + 1], keep[i + 2], keep[i + 3]
-        m0, m1, m2, m3 = mix[i], mix[i + 1], mix[i + 2], mix[i + 3]
-        for j in range(i + 4):
-            g, c0, c1, c2, c3 = gain[j], r0[j], r1[j], r2[j], r3[j]
-            r0[j] = k0 * c0 - m0 * g
-            g += f0 * c0
-            r1[j] = k1 * c1 - m1 * g
-            g += f1 * c1
-            r2[j] = k2 * c2 - m2 * g
-            g += f2 * c2
-            r3[j] = k3 * c3 - m3 * g
-            gain[j] = g + f3 * c3
-    for i in range(full, d):
-        for j in range(i + 1):
-            c = factor[i, j]
-            factor[i, j] = keep[i] * c - mix[i] * gain[j]
-            gain[j] += f[i] * c
-    for i in range(d):
-        gain[i] /= alpha
-    return alpha - 1.0

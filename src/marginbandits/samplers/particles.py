@@ -9,7 +9,7 @@ So over all rounds, with λ‖w‖²/2, the potential is Gaussian but for what l
 
     U(w) = ½ (w - θ)ᵀA(w - θ) + V(w),   A = λI + Σ zzᵀ,   θ = A⁻¹ Σ y z,   A⁻¹ = CᵀC
 
-The Gaussian part is known exactly at no cost that grows with history (`oracles.ridge`); only ∇V, which vanishes as γ
+The Gaussian part is known exactly at no cost that grows with history (`factors`); only ∇V, which vanishes as γ
 grows, needs the rounds themselves (`stored_pull`). A step is preconditioned by A⁻¹ and leaves the Gaussian
 exp(-½(w - θ)ᵀA(w - θ)/τ²) as it is, whatever its size h <= 1:
 
@@ -94,7 +94,7 @@ def absorb(
 ) -> None:
     """Move each particle to the least of ½ (w - w₀)ᵀA(w - w₀) + the new round's own cost - its nudge·s, in place.
 
-    `gain` is (A + zzᵀ)⁻¹z and `variance` zᵀA⁻¹z, both from `carlson`. The score moves along A⁻¹z to where the slope is
+    `gain` is (A + zzᵀ)⁻¹z and `variance` zᵀA⁻¹z, both from `factors`. The score moves along A⁻¹z to where the slope is
     0, or to the kink where it changes sign. Without it a particle would lag behind the data by 1/h steps. Nudges τξ,
     ξ ~ N(0, 1), one for each particle, turn draws of the old Gaussian part into draws of the new one; without them
     particles would draw closer together than their posterior is wide.

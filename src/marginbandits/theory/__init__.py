@@ -38,7 +38,6 @@ from marginbandits.theory.tuning import (
     lipschitz_actions_radius,
     lipschitz_ftl_floor,
     lipschitz_ftl_radius,
-    paper_mu,
     second_moment,
     smooth_ftl_floor,
 )
@@ -88,7 +87,6 @@ __all__ = [
     "lp_linear",
     "margin_ramp",
     "networks",
-    "paper_mu",
     "price_of_bandit_feedback",
     "promises",
     "promises_in_time",

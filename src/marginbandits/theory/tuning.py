@@ -56,7 +56,6 @@ __all__ = [
     "lipschitz_actions_radius",
     "lipschitz_ftl_floor",
     "lipschitz_ftl_radius",
-    "paper_mu",
     "second_moment",
     "smooth_ftl_floor",
 ]
@@ -139,12 +138,6 @@ def finite_rate(
 ) -> float:
     """η of exponential weights over e^log_size regressors: for a horizon of so many rounds, or in that round."""
     return math.sqrt((1.0 if anytime else 2.0) * log_size / (second_moment * rounds))
-
-
-@validated
-def paper_mu(log_size: Size, game: Game) -> float:
-    """μ = √(ln N/(KT)), clipped to 1/K: what the paper's non-constructive learner explores."""
-    return min(math.sqrt(log_size / (game.n_actions * game.horizon)), 1.0 / game.n_actions)
 
 
 @validated

@@ -27,7 +27,7 @@ from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.inputs import HEAVIEST
 from marginbandits.oracles.leader import Followed
 from marginbandits.oracles.ridge import Ridge
-from marginbandits.samplers.reservoir import Reservoir
+from marginbandits.reservoir import Reservoir
 from marginbandits.state import COUNT, Field, Journal, Record, zeros
 from marginbandits.theory import epoch_end
 from marginbandits.types import Array, Oracle

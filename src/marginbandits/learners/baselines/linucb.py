@@ -22,10 +22,10 @@ import numpy.typing as npt
 
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, dense
+from marginbandits.factors import dot, square_norm
 from marginbandits.features import Features
 from marginbandits.laws import greedy_each
 from marginbandits.learners.regression import RidgeLearner
-from marginbandits.oracles.ridge import dot, square_norm
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Real, Seed, validated
 

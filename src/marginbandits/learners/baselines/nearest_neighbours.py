@@ -22,7 +22,7 @@ from marginbandits import laws
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
-from marginbandits.samplers.reservoir import Reservoir
+from marginbandits.reservoir import Reservoir
 from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
 

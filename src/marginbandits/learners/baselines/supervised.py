@@ -42,9 +42,9 @@ class Supervised(RidgeLearner):
 
     def learn_all(self, context: npt.ArrayLike, losses: Sequence[float] | Array) -> None:
         """Learn the losses of all K actions of one round."""
-        costs = [read_loss(loss, None) for loss in several("losses", losses)]
         with self._lock:
             one, _ = self._read(context, None)
+            costs = [read_loss(loss, None) for loss in several("losses", losses, len(one.mask))]
             if len(costs) != len(one.mask):
                 raise ValueError(f"losses must be {len(one.mask)} numbers, got {len(costs)}")
             self._rest = costs[1:]

@@ -215,21 +215,22 @@ def _context(one: Batch) -> Array:
     return rows if one.shared else np.asarray(rows[0])
 
 
+@validated
 def from_theory(
     *,
-    n_features: int,
-    n_actions: int,
-    horizon: int,
-    margin: float,
-    radius: float = 1.0,
-    weighting: str = "mixture",
-    tuning: str = "printed",
-    cap: str = "corrected",
-    n_particles: int | None = None,
-    sampler: str = "hit_and_run",
-    steps: int | None = None,
-    long_contexts: str = "refuse",
-    seed: int | np.random.Generator | None = None,
+    n_features: Count,
+    n_actions: ActionCount,
+    horizon: Count,
+    margin: Margin,
+    radius: Radius = 1.0,
+    weighting: Weighting = "mixture",
+    tuning: Tuning = "printed",
+    cap: Cap = "corrected",
+    n_particles: Annotated[int | None, OneOf(Integer(1), Instance(type(None)))] = None,
+    sampler: Sampler = "hit_and_run",
+    steps: Annotated[int | None, OneOf(Integer(1), Instance(type(None)))] = None,
+    long_contexts: Annotated[str, Choice("shorten", "refuse")] = "refuse",
+    seed: Seed = None,
 ) -> FaithfulHingeLMC:
     """Hinge-LMC with the paper's parameters, for vector or K x d contexts of width `n_features` and norm at most 1.
 

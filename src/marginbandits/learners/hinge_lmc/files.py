@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.oracles.ridge import Ridge
-from marginbandits.samplers.reservoir import Reservoir
+from marginbandits.reservoir import Reservoir
 from marginbandits.state import Field
 
 __all__ = ["REPLAYED", "relearn", "without_young_blocks"]

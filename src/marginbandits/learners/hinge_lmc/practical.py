@@ -36,14 +36,15 @@ from scipy.special import logsumexp
 from marginbandits import laws, policies, weighting
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Shape, dense
+from marginbandits.factors import square_norm
 from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.hinge_lmc import faithful
 from marginbandits.learners.hinge_lmc.diagnostics import Monitor, RunDiagnostics
 from marginbandits.learners.hinge_lmc.files import REPLAYED, relearn, without_young_blocks
-from marginbandits.oracles.ridge import Ridge, square_norm
+from marginbandits.oracles.ridge import Ridge
+from marginbandits.reservoir import Reservoir
 from marginbandits.samplers.particles import absorb, langevin_step
-from marginbandits.samplers.reservoir import Reservoir
 from marginbandits.samplers.stored_pull import StoredPull
 from marginbandits.saving import Archive
 from marginbandits.state import Field, zeros

@@ -36,7 +36,7 @@ from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.smooth_ftl import faithful
 from marginbandits.oracles.two_sided import two_sided_leader
-from marginbandits.samplers.reservoir import Reservoir
+from marginbandits.reservoir import Reservoir
 from marginbandits.state import Field, zeros
 from marginbandits.theory import epoch_end
 from marginbandits.types import Array

@@ -154,8 +154,8 @@ def line_sample(
     return np.asarray(w + ((-x if flip[k] else x) / np.sqrt(q) - c[k] / q) * u)
 
 
-def place(a: Array, k: Array, weights: Array, low: float, high: float, draw: Array) -> float:
-    """A draw from the density ∝ exp(-Σ w max(a + t k, 0)) on [low, high], piece by piece."""
+def pieces(a: Array, k: Array, weights: Array, low: float, high: float) -> tuple[Array, Array, Array]:
+    """Of the density ∝ exp(-Σ w max(a + t k, 0)) on [low, high]: edges, the potential's slopes between, masses."""
     kinks = [-ai / ki for ai, ki in zip(a, k, strict=True) if ki != 0 and low < -ai / ki < high]
     edges = np.array([low, *sorted(kinks), high])
     middle, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
@@ -165,7 +165,14 @@ def place(a: Array, k: Array, weights: Array, low: float, high: float, draw: Arr
     mean = np.ones_like(z)
     mean[z > 0] = -np.expm1(-z[z > 0]) / z[z > 0]
     lowest = np.minimum(height[1:], height[:-1])
-    mass = width * mean * np.exp(lowest.min() - lowest)
+    return edges, slope, width * mean * np.exp(lowest.min() - lowest)
+
+
+def place(a: Array, k: Array, weights: Array, low: float, high: float, draw: Array) -> float:
+    """A draw from that density: a piece, then where in it."""
+    edges, slope, mass = pieces(a, k, weights, low, high)
+    width = np.diff(edges)
+    z = np.abs(slope) * width
     p = int(np.searchsorted(np.cumsum(mass), draw[0] * mass.sum(), side="right"))
     if z[p] < 1e-8:
         return float(edges[p] + draw[1] * width[p])

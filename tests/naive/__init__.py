@@ -1,0 +1,48 @@
+"""Slow, readable twins: of every compiled kernel (`twin`, with random inputs for both), and of larger parts.
+
+A twin has its kernel's signature. `tests/test_twins.py` runs both on the same inputs and compares what they return and
+what they have written; it fails for a kernel that has no twin here.
+"""
+
+from tests.naive import features, laws, mixtures, regression, sampling
+from tests.naive.references import (
+    OnlineRegression,
+    believed_values,
+    fourier,
+    hinge_pull,
+    langevin_step,
+    line_sample,
+    lipschitz_program,
+    place,
+    ridge,
+    sample,
+    sharpened,
+    standardise,
+    subset_kernel,
+    two_sided_cost,
+)
+from tests.naive.twin import TWINS, Twin
+
+__all__ = [
+    "TWINS",
+    "OnlineRegression",
+    "Twin",
+    "believed_values",
+    "features",
+    "fourier",
+    "hinge_pull",
+    "langevin_step",
+    "laws",
+    "line_sample",
+    "lipschitz_program",
+    "mixtures",
+    "place",
+    "regression",
+    "ridge",
+    "sample",
+    "sampling",
+    "sharpened",
+    "standardise",
+    "subset_kernel",
+    "two_sided_cost",
+]

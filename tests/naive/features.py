@@ -1,0 +1,140 @@
+"""Twins of the features' kernels, and of the one that reads contexts."""
+
+import math
+
+import numpy as np
+
+from marginbandits import contexts
+from marginbandits.features import fourier as fourier_features
+from marginbandits.features import scaling
+from marginbandits.types import Array
+from tests.naive.twin import Places, pick, some, twin
+
+
+def _values(rng: np.random.Generator) -> tuple[Array, float]:
+    rows = some(rng, pick(rng, 0, 1, 4), pick(rng, 1, 5))
+    if rows.size and rng.random() < 0.6:
+        rows.flat[rng.integers(rows.size)] = pick(rng, np.nan, np.inf, -np.inf, 1e9, -1e9)
+    return rows, pick(rng, 1e6, 1e100)
+
+
+@twin(contexts._first_bad, _values)
+def first_bad(rows: Array, largest: float) -> int:
+    bad = np.flatnonzero(~(np.abs(rows) <= largest))
+    return int(bad[0]) if len(bad) else -1
+
+
+def _angles(rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
+    n, q, m = pick(rng, 0, 1, 3), pick(rng, 1, 4), pick(rng, 1, 7)
+    values = pick(rng, 1.0, 100.0) * some(rng, n, q, m)
+    return values, rng.standard_normal((q, m)), rng.uniform(0.0, 2 * np.pi, m), np.empty((n, m))
+
+
+@twin(fourier_features._fourier, _angles)
+def fourier(values: Array, omega: Array, phase: Array, out: Array) -> None:
+    out[:] = np.sqrt(2 / len(phase)) * np.cos((values * omega).sum(1) + phase)
+
+
+def _moments(rng: np.random.Generator, d: int, count: float) -> Array:
+    """Mean, squares, scale, late mean, late squares, count; nothing before the first row."""
+    moments = rng.standard_normal((6, d))
+    moments[[1, 2, 4]] = rng.uniform(0.5, 3.0, (3, d)) * [[count], [1.0], [pick(rng, 1.0, 0.001)]]
+    moments[1, rng.random(d) < 0.3] = 0.0
+    moments[5] = count
+    return moments if count else np.zeros((6, d))
+
+
+def _sparse_rows(rng: np.random.Generator) -> tuple[Array, Places, Array, float, float]:
+    d = pick(rng, 1, 6)
+    columns = rng.integers(d, size=pick(rng, 0, 1, 8))
+    moments = _moments(rng, d, 0.0)
+    moments[5] = pick(rng, 0.0, 3.0, 8.0, 9.0, 12.0)
+    moments[1] = moments[5] * rng.uniform(0.0, 2.0, d)
+    return pick(rng, 1.0, 1e6, 1e-150) * some(rng, len(columns)), columns, moments, pick(rng, math.inf, 10.0), 3.0
+
+
+@twin(scaling._learn_sparse, _sparse_rows)
+def learn_sparse(values: Array, columns: Places, moments: Array, limit: float, clip: float) -> None:
+    for value, j in zip(values.tolist(), columns.tolist(), strict=True):
+        count, square = moments[5, j], moments[1, j]
+        if value == 0 or count >= limit:
+            continue
+        allowed = clip**2 * square / count if count >= clip**2 else math.inf
+        count, square = count + 1, square + min(value**2, allowed)
+        moments[[1, 2, 5], j] = square, math.sqrt(count / square) if square > 1e-200 else 0.0, count
+
+
+def _dense_rows(rng: np.random.Generator) -> tuple[Array, Array, float, float]:
+    d, count = pick(rng, 1, 5), pick(rng, 0.0, 1.0, 7.0, 8.0, 9.0, 15.0, 60.0)
+    rows = some(rng, pick(rng, 0, 1, 12), d) * pick(rng, 1.0, 1.0, 30.0)
+    return rows, _moments(rng, d, count), pick(rng, math.inf, 10.0), pick(rng, 3.0, 1.5)
+
+
+@twin(scaling._learn, _dense_rows)
+def learn(rows: Array, moments: Array, limit: float, clip: float) -> None:
+    """Row by row: clipped to what is believed, added to all rows and to the late half, which may replace them."""
+    mean, square, scale, late_mean, late_square, counts = moments
+    count = float(counts[0])
+    for row in rows:
+        if count >= limit:
+            break
+        half = 2.0 ** math.floor(math.log2(count)) if count >= 8 else 0.0
+        x = row
+        if count >= clip**2:
+            reach = np.where(square > 1e-200, clip * np.sqrt(square / count), np.inf)
+            x = np.clip(row, mean - reach, mean + reach)
+        _add(x, mean, square, count)
+        _add(x, late_mean, late_square, count - half)
+        count += 1
+        if count in (8, 2 * half):
+            whole = late_square * count / (count - half)
+            trusted = (late_square > 1e-200) & (clip**2 * whole < square)
+            mean[trusted], square[trusted] = late_mean[trusted], whole[trusted]
+            late_mean[:] = late_square[:] = 0.0
+    scale[:] = [math.sqrt(count / (one * len(mean))) if one > 1e-200 else 0.0 for one in square]
+    counts[:] = count
+
+
+def _add(x: Array, mean: Array, square: Array, n: float) -> None:
+    """One more of n values whose mean and sum of squared deviations are these."""
+    before = mean.copy()
+    mean[:] = (n * before + x) / (n + 1)
+    square += n * (mean - before) ** 2 + (x - mean) ** 2
+
+
+def _standard_rows(rng: np.random.Generator) -> tuple[Array, Array, float, float, Array]:
+    rows, moments, _, clip = _dense_rows(rng)
+    return rows, moments, clip, pick(rng, 1e100, 1.0), np.empty((len(rows), rows.shape[1] + pick(rng, 0, 1)))
+
+
+@twin(scaling._standardise, _standard_rows)
+def standardise(rows: Array, moments: Array, clip: float, largest: float, out: Array) -> bool:
+    d = rows.shape[1]
+    out[:, d:] = 1.0
+    out[:, :d] = np.clip((rows - moments[0]) * moments[2] * math.sqrt(d), -clip, clip) / math.sqrt(d)
+    return bool((np.abs(rows) <= largest).all())
+
+
+def _observed(rng: np.random.Generator) -> tuple[Array, Array, float, float, float, Array, int, Array]:
+    rows, moments, limit, clip = _dense_rows(rng)
+    return (
+        rows,
+        moments,
+        limit,
+        clip,
+        pick(rng, 1e100, 1.0),
+        np.empty(moments.size + 1),
+        5,
+        np.empty((len(rows), rows.shape[1] + 1)),
+    )
+
+
+@twin(scaling._observe, _observed)
+def observe(
+    rows: Array, moments: Array, limit: float, clip: float, largest: float, last: Array, stamp: int, out: Array
+) -> bool:
+    if not (np.abs(rows) <= largest).all():
+        return False
+    last[:] = [*moments.ravel(), stamp]
+    learn(rows, moments, limit, clip)
+    return bool(standardise(rows, moments, clip, largest, out))

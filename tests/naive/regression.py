@@ -1,0 +1,313 @@
+"""Twins of ridge regression and its factor, of online regression, and of learners that update in place."""
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
+
+from marginbandits import factors
+from marginbandits.learners.baselines import linucb, logistic_ts
+from marginbandits.oracles import online_regression, ridge
+from marginbandits.types import Array, Mask
+from tests.naive.laws import greedy_each
+from tests.naive.twin import Places, layout, pick, places, row_of, some, twin
+
+
+def _width(rng: np.random.Generator) -> int:
+    return int(pick(rng, 1, 2, 3, 4, 5, 9))
+
+
+def _pair(rng: np.random.Generator) -> tuple[Array, Array]:
+    d = pick(rng, 0, _width(rng))
+    return some(rng, d), some(rng, d)
+
+
+@twin(factors.dot, _pair)
+def dot(weights: Array, row: Array) -> float:
+    return float(weights @ row)
+
+
+def _factor(rng: np.random.Generator, d: int) -> Array:
+    return np.tril(some(rng, d, d), -1) + np.diag(rng.uniform(0.5, 2.0, d))
+
+
+def _factor_and_row(rng: np.random.Generator) -> tuple[Array, Array]:
+    d = _width(rng)
+    return _factor(rng, d), some(rng, d)
+
+
+@twin(factors.square_norm, _factor_and_row)
+def square_norm(block: Array, row: Array) -> float:
+    return float(((block @ row) ** 2).sum())
+
+
+def _to_update(rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
+    factor, row = _factor_and_row(rng)
+    return factor, row, np.zeros(len(row)), np.zeros(3 * len(row))
+
+
+@twin(factors.carlson, _to_update, tolerance=1e-7)
+def carlson(factor: Array, row: Array, gain: Array, room: Array) -> float:
+    """By Sherman-Morrison; the lower C with CᵀC = S is Cholesky's factor of S read backwards."""
+    f = factor @ row
+    after = 1.0 + np.cumsum(f**2)
+    before = after - f**2
+    room[:] = np.concatenate([f, np.sqrt(before / after), f / np.sqrt(before * after)])
+    S = factor.T @ factor
+    variance = float(row @ S @ row)
+    S = S - np.outer(S @ row, S @ row) / (1 + variance)
+    gain[:] = S @ row
+    factor[:] = np.linalg.cholesky(S[::-1, ::-1])[::-1, ::-1].T
+    return variance
+
+
+def _models(rng: np.random.Generator) -> tuple[Array, Array, bool, Places, Mask]:
+    """Factors with θ below each, rows and the layout of a batch."""
+    shared, d = pick(rng, True, False), _width(rng)
+    starts, mask = layout(rng, shared)
+    blocks = 1 if shared else 4
+    factor = np.stack([_factor(rng, d) for _ in range(blocks)])
+    models = np.concatenate([factor, some(rng, blocks, 1, d)], axis=1)
+    return models, some(rng, len(mask) if shared else len(starts) - 1, d), shared, starts, mask
+
+
+def _predictions(rng: np.random.Generator) -> tuple[Array, Array, bool, Places, Array]:
+    models, rows, shared, starts, mask = _models(rng)
+    return models, rows, shared, starts, np.empty(len(mask))
+
+
+@twin(ridge._predict, _predictions)
+def predict(models: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
+    for i, place, block in places(starts, shared):
+        out[place] = models[block, -1] @ row_of(rows, shared, i, place)
+
+
+@twin(ridge._variance, _predictions)
+def variance(models: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
+    for i, place, block in places(starts, shared):
+        out[place] = square_norm(models[block, :-1], row_of(rows, shared, i, place))
+
+
+def _observation(rng: np.random.Generator) -> tuple[Array, Array, int, int, float, Array, int]:
+    d, blocks = _width(rng), pick(rng, 1, 3)
+    factor = np.stack([_factor(rng, d) for _ in range(blocks)])
+    models = np.concatenate([factor, some(rng, blocks, 1, d)], axis=1)
+    block, target = int(rng.integers(blocks)), float(rng.standard_normal())
+    return models, some(rng, 3, d), int(rng.integers(3)), block, target, np.zeros(d * (d + 5) + 3), 17
+
+
+@twin(ridge._update, _observation, tolerance=1e-7)
+def update(models: Array, rows: Array, at: int, block: int, target: float, last: Array, stamp: int) -> None:
+    row, model = rows[at], models[block]
+    before, gain, room = model.ravel().copy(), np.zeros(len(row)), np.zeros(3 * len(row))
+    spread = carlson(model[:-1], row, gain, room)
+    model[-1] += gain * (target - model[-1] @ row)
+    last[:] = [*before, *gain, *room, spread, stamp, block]
+
+
+def _ucb(rng: np.random.Generator) -> tuple[Array, Array, bool, Places, float, Mask, Array]:
+    models, rows, shared, starts, mask = _models(rng)
+    if rng.random() < 0.2:
+        models[0, -1, 0] = np.nan
+    return models, rows, shared, starts, pick(rng, 0.0, 0.7), mask, np.empty(len(mask))
+
+
+@twin(linucb._play, _ucb)
+def play(models: Array, rows: Array, shared: bool, starts: Places, alpha: float, mask: Mask, laws: Array) -> bool:
+    bounds, width = np.empty(len(mask)), np.empty(len(mask))
+    predict(models, rows, shared, starts, bounds)
+    variance(models, rows, shared, starts, width)
+    # Equal rows tie exactly in the kernel; here only up to the order of their sums.
+    return bool(greedy_each(np.round(bounds + alpha * np.sqrt(width), 9), starts, mask, laws))
+
+
+def _row(rng: np.random.Generator, d: int) -> tuple[Places, Array]:
+    """A dense row, a sparse one, or one with nothing in it."""
+    if rng.random() < 0.4:
+        return np.empty(0, np.int64), some(rng, d)
+    columns = np.flatnonzero(rng.random(d) < 0.6)
+    return columns, some(rng, len(columns))
+
+
+def _filled(columns: Places, values: Array, d: int) -> Array:
+    if not len(columns):
+        return values if len(values) else np.zeros(d)
+    x = np.zeros(d)
+    x[columns] = values
+    return x
+
+
+def _weights_and_row(rng: np.random.Generator) -> tuple[Array, Places, Array]:
+    d = _width(rng)
+    return some(rng, d), *_row(rng, d)
+
+
+@twin(online_regression._predict, _weights_and_row)
+def predict_row(weights: Array, columns: Places, values: Array) -> float:
+    return float(weights @ _filled(columns, values, len(weights)))
+
+
+def _states(rng: np.random.Generator, *shape: int) -> Array:
+    """Weights; squares and largest inputs are not negative, and 0 together."""
+    state = some(rng, *shape)
+    squares, largest = np.abs(some(rng, *shape[:-2], shape[-1])), rng.uniform(0.2, 2.0, (*shape[:-2], shape[-1]))
+    state[..., 1, :], state[..., 2, :] = squares, largest * (squares > 0)
+    state[..., 0, :] *= squares > 0
+    return state
+
+
+def _dense_batch(rng: np.random.Generator) -> tuple[Array, Array, bool, Places, Array]:
+    shared, d = pick(rng, True, False), _width(rng)
+    starts, mask = layout(rng, shared)
+    rows = some(rng, len(mask) if shared else len(starts) - 1, d)
+    return _states(rng, 1 if shared else 4, 3, d), rows, shared, starts, np.empty(len(mask))
+
+
+@twin(online_regression._predict_all, _dense_batch)
+def predict_all(states: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
+    predict(states[:, :1], rows, shared, starts, out)
+
+
+def _compressed(rows: Array) -> tuple[Array, Places, Places]:
+    ends = np.concatenate([[0], np.cumsum((rows != 0).sum(1))]).astype(np.int64)
+    return rows[rows != 0], np.nonzero(rows)[1], ends
+
+
+def _sparse_batch(rng: np.random.Generator) -> tuple[Array, Array, Places, Places, bool, Places, Array]:
+    states, rows, shared, starts, out = _dense_batch(rng)
+    return states, *_compressed(rows), shared, starts, out
+
+
+@twin(online_regression._predict_sparse, _sparse_batch)
+def predict_sparse(
+    states: Array, values: Array, columns: Places, ends: Places, shared: bool, starts: Places, out: Array
+) -> None:
+    rows = np.zeros((len(ends) - 1, states.shape[2]))
+    rows[np.repeat(np.arange(len(rows)), np.diff(ends)), columns] = values
+    predict_all(states, rows, shared, starts, out)
+
+
+def _lesson(rng: np.random.Generator) -> tuple[Array, Array, Array, Places, Array, float, float, float]:
+    d = _width(rng)
+    totals = pick(rng, np.zeros(2), rng.uniform(1.0, 9.0, 2))
+    target, importance = pick(rng, 0.0, 0.4, 1.0, -2.0, 3.0), pick(rng, 0.0, 0.3, 1.0, 50.0)
+    return _states(rng, 3, d), totals, np.array([0.0, 1.5]), *_row(rng, d), target, importance, 0.5
+
+
+@twin(online_regression._learn, _lesson)
+def learn(
+    state: Array, totals: Array, span: Array, columns: Places, values: Array, target: float, h: float, rate: float
+) -> None:
+    x, (w, G, N) = _filled(columns, values, state.shape[1]), state
+    span[:] = min(span[0], target), max(span[1], target)
+    error = target - np.clip(w @ x, *span)
+    if error == 0 or h == 0 or not x.any():
+        return
+    seen = x != 0
+    G += 4 * h * error**2 * x**2
+    w[seen] *= (N / np.maximum(N, np.abs(x), where=seen, out=np.ones_like(x)))[seen]
+    N[seen] = np.maximum(N, np.abs(x))[seen]
+    totals += [h, h * ((x[seen] / N[seen]) ** 2).sum()]
+    s = np.sqrt(totals[0] / totals[1]) / (N[seen] * np.sqrt(G[seen]))
+    q = (x[seen] ** 2 * s).sum()
+    w[seen] += error * (1 - np.exp(-2 * rate * h * q)) / q * x[seen] * s
+
+
+def _one_step(rng: np.random.Generator) -> tuple[object, ...]:
+    d, blocks = _width(rng), pick(rng, 1, 3)
+    states = np.stack([_states(rng, 3, d) for _ in range(blocks)])
+    at, block = int(rng.integers(2)), int(rng.integers(blocks))
+    totals, span, rows = rng.uniform(1.0, 9.0, 2), np.array([0.0, 1.0]), some(rng, 2, d)
+    target, importance = pick(rng, 0.0, 0.4, 1.0, 1.7), pick(rng, 1.0, 3.0)
+    return states, totals, span, rows, at, block, target, importance, 0.5, np.zeros(3 * d + 6), 17
+
+
+@twin(online_regression._learn_one, _one_step, tolerance=1e-7)
+def learn_one(
+    states: Array,
+    totals: Array,
+    span: Array,
+    rows: Array,
+    at: int,
+    block: int,
+    target: float,
+    h: float,
+    rate: float,
+    last: Array,
+    stamp: int,
+) -> None:
+    last[:] = [*states[block].ravel(), *totals, *span, stamp, block]
+    learn(states[block], totals, span, np.empty(0, np.int64), rows[at], target, h, rate)
+
+
+def _question(rng: np.random.Generator) -> tuple[Array, Array, Places, Array, float, float, float]:
+    d = _width(rng)
+    return (
+        _states(rng, 3, d),
+        rng.uniform(1.0, 9.0, 2),
+        *_row(rng, d),
+        pick(rng, 1.0, 1.7),
+        pick(rng, 1e-3, 0.1, 9.0),
+        0.5,
+    )
+
+
+@twin(online_regression._reach, _question, tolerance=1e-4)
+def reach(state: Array, totals: Array, columns: Places, values: Array, gap: float, delta: float, rate: float) -> float:
+    """step·w for the w at which w (gap² - (gap - step·w)²) = delta, or the whole gap if that is cheaper."""
+    x, (_, G, N) = _filled(columns, values, state.shape[1]), state
+    x, G, N = x[x != 0], G[x != 0], np.maximum(N, np.abs(_filled(columns, values, state.shape[1])))[x != 0]
+    if not len(x):
+        return 0.0
+    scale = np.sqrt((totals[0] + 1) / (totals[1] + ((x / N) ** 2).sum()))
+    step = rate * scale * (x**2 / (N * np.sqrt(G + 4 * gap**2 * x**2))).sum()
+    if gap / step * gap**2 <= delta:
+        return gap
+    return float(step * brentq(lambda w: w * (gap**2 - (gap - step * w) ** 2) - delta, 0.0, gap / step))
+
+
+def _interval(rng: np.random.Generator) -> tuple[object, ...]:
+    states, rows, shared, starts, out = _dense_batch(rng)
+    if rng.random() < 0.5:
+        values, columns, ends = _compressed(rows)
+    else:
+        values, columns, ends = rows.ravel(), np.empty(0, np.int64), np.arange(len(rows) + 1) * rows.shape[1]
+    totals = rng.uniform(1.0, 9.0, 2)
+    return states, totals, columns, values, ends, shared, starts, pick(rng, 1e-3, 0.1), 0.5, out, np.empty_like(out)
+
+
+@twin(online_regression._ranges, _interval, tolerance=1e-4)
+def ranges(
+    states: Array,
+    totals: Array,
+    columns: Places,
+    values: Array,
+    ends: Places,
+    shared: bool,
+    starts: Places,
+    delta: float,
+    rate: float,
+    least: Array,
+    most: Array,
+) -> None:
+    for i, place, block in places(starts, shared):
+        at = slice(*ends[[place, place + 1]] if shared else ends[[i, i + 1]])
+        row = columns[at] if len(columns) else columns, values[at]
+        predicted = predict_row(states[block, 0], *row)
+        down = reach(states[block], totals, *row, max(predicted, 0.0) + 1.0, delta, rate)
+        up = reach(states[block], totals, *row, 2.0 - min(predicted, 1.0), delta, rate)
+        least[place], most[place] = np.clip([predicted - down, predicted + up], 0, 1)
+
+
+def _logistic(rng: np.random.Generator) -> tuple[Array, Array, Array, float]:
+    d = _width(rng)
+    return some(rng, d), rng.uniform(0.1, 3.0, d), pick(rng, 1.0, 30.0) * some(rng, d), pick(rng, 0.0, 0.3, 1.0)
+
+
+@twin(logistic_ts._update, _logistic, tolerance=1e-7)
+def logistic(mean: Array, precision: Array, row: Array, reward: float) -> None:
+    """C = r - σ(<mean, z> + c zᵀP⁻¹z), then one step along P⁻¹z, then the curvature where it ends."""
+    score, spread = mean @ row, (row**2 / precision).sum()
+    c = brentq(lambda c: reward - expit(score + c * spread) - c, -1.0 - 1e-9, 1.0 + 1e-9, xtol=1e-13)
+    sigma = expit(score + c * spread)
+    mean += c * row / precision
+    precision += row**2 * sigma * (1 - sigma)

@@ -1,0 +1,143 @@
+"""Twins of the samplers' kernels."""
+
+import numpy as np
+
+from marginbandits.learners.hinge_lmc import practical
+from marginbandits.samplers import particles
+from marginbandits.samplers.hit_and_run import _lines, _place, _sort
+from marginbandits.types import Array
+from tests.naive import references
+from tests.naive.twin import Places, pick, some, twin
+
+
+def _potential(rng: np.random.Generator) -> tuple[Array, Array]:
+    """Slopes of n hinges, some of them flat, and their weights."""
+    n = pick(rng, 0, 1, 2, 30)
+    return some(rng, n), pick(rng, 1e-3, 1e-2, 1.0, 30.0) * rng.exponential(size=n)
+
+
+def _line(rng: np.random.Generator) -> tuple[Array, Array, Array, float, float, Array, Array, Places]:
+    k, weights = _potential(rng)
+    n = len(k)
+    a = rng.standard_normal(n)
+    if rng.random() < 0.3:
+        a[n // 2 :], k[n // 2 :] = a[:1], k[:1]  # the same context again and again
+    low, high = -float(rng.random()) - 0.01, pick(rng, float(rng.random()) + 0.01, -5.0)
+    draw = rng.random(2)
+    if high > low and rng.random() < 0.5:  # just beside the border of two pieces, where their masses show
+        mass = references.pieces(a, k, weights, low, high)[2]
+        share = mass[: int(rng.integers(len(mass))) + 1].sum() / mass.sum()
+        draw[0] = np.clip(share + pick(rng, 1e-7, -1e-7), 0.0, 1.0 - 1e-9)
+    return a, k, weights, low, high, draw, np.empty((6, n + 2)), np.empty(n + 2, np.int64)
+
+
+@twin(_place, _line, tolerance=1e-6, scratch=["room", "ends"])
+def place(a: Array, k: Array, weights: Array, low: float, high: float, draw: Array, room: Array, ends: Places) -> float:
+    return references.place(a, k, weights, low, high, draw) if high > low else 0.0
+
+
+def _keys(rng: np.random.Generator) -> tuple[Array, Array, float, float, Array, Array, Places]:
+    n = pick(rng, 0, 1, 2, 50, 200)
+    keys = rng.uniform(-1.0, 2.0, n)
+    kind = pick(rng, "spread", "crowded", "falling")
+    if kind == "crowded":
+        keys[: n // 2] = 0.5 + 1e-9 * keys[: n // 2]
+    elif kind == "falling":
+        keys = np.sort(keys)[::-1].copy()
+    return keys, rng.random(n), -1.0 - 1e-9, 2.0 + 1e-9, np.empty(n), np.empty(n), np.empty(n + 2, np.int64)
+
+
+@twin(_sort, _keys, scratch=["ends"])
+def sort(keys: Array, values: Array, low: float, high: float, keys_out: Array, values_out: Array, ends: Places) -> None:
+    order = np.argsort(keys)
+    keys_out[:], values_out[:] = keys[order], values[order]
+
+
+def _chains(rng: np.random.Generator) -> tuple[Array, Array, float, float, Array, Array, Array]:
+    d, chains, steps, radius = pick(rng, 1, 3), pick(rng, 0, 1, 2), pick(rng, 1, 3), pick(rng, 0.5, 2.0)
+    weights = _potential(rng)[1]
+    lines = rng.standard_normal((chains, steps, d))
+    lines /= np.linalg.norm(lines, axis=-1, keepdims=True)
+    theta = some(rng, chains, d)
+    theta *= radius / np.maximum(np.linalg.norm(theta, axis=1, keepdims=True), radius)  # some on the border
+    return rng.standard_normal((len(weights), d)), weights, 0.7, radius, theta, lines, rng.random((chains, steps, 2))
+
+
+@twin(_lines, _chains, tolerance=1e-5)
+def lines(
+    features: Array, weights: Array, margin: float, radius: float, theta: Array, ways: Array, draws: Array
+) -> None:
+    for point, own_lines, own_draws in zip(theta, ways, draws, strict=True):
+        for line, draw in zip(own_lines, own_draws, strict=True):
+            across = point @ line
+            half = np.sqrt(max(across**2 + radius**2 - point @ point, 0.0))
+            low, high = -across - half, half - across
+            a, k = 1 + features @ point / margin, features @ line / margin
+            if high - low > 1e-290:
+                point += references.place(a, k, weights, low, high, draw) * line
+
+
+def _step(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, float, float, float, Array]:
+    n, d = pick(rng, 0, 1, 3), pick(rng, 1, 2, 4, 5, 9)
+    moved, pull, normals = some(rng, n, d), some(rng, n, d), some(rng, n, d)
+    return moved, some(rng, d), np.tril(some(rng, d, d)), pull, pick(rng, 0.5, 1e9), pick(rng, 0.3, 1.0), 0.2, normals
+
+
+@twin(particles.langevin_step, _step)
+def langevin_step(
+    particles: Array,
+    mean: Array,
+    factor: Array,
+    pull: Array,
+    n_rounds: float,
+    step: float,
+    temperature: float,
+    normals: Array,
+) -> None:
+    noise = temperature * np.sqrt(step * (2 - step)) * normals
+    drawn = np.clip(pull @ factor.T, -n_rounds, n_rounds)
+    particles += step * (mean - particles) + (noise - step * drawn) @ factor
+
+
+def _absorbed(rng: np.random.Generator) -> tuple[Array, Array, Array, float, Array, Array, float]:
+    """The gain and the variance are those of some covariance S."""
+    n, d = pick(rng, 0, 1, 4), pick(rng, 1, 3)
+    root, row = rng.standard_normal((d, d)), some(rng, d)
+    S, loss = root @ root.T + np.eye(d), pick(rng, 0.0, 0.3, 1.0)
+    variance = float(row @ S @ row)
+    margins = pick(rng, np.full(n, 0.5), rng.uniform(0.1, 2.0, n))
+    return 2 * some(rng, n, d), margins, row, loss, some(rng, n), S @ row / (1 + variance), variance
+
+
+@twin(particles.absorb, _absorbed)
+def absorb(
+    particles: Array, margins: Array, row: Array, loss: float, nudges: Array, gain: Array, variance: float
+) -> None:
+    """(s - s₀)²/(2v) + the round's cost - nudge·s is a parabola on each side of ±γ: the least of their least points."""
+    if variance == 0:
+        return
+    for w, margin, nudge in zip(particles, margins, nudges, strict=True):
+        start, points = w @ row, []
+        for low, high, slope in [
+            (-np.inf, -margin, loss - 1),  # only (1 - ℓ)(γ - s)_+ is left
+            (-margin, margin, 2 * loss - 1),
+            (margin, np.inf, loss),
+        ]:
+            points.append(np.clip((start + variance * (nudge - slope)) / (1 + variance), low, high))
+        costs = [
+            (s - start) ** 2 / (2 * variance)
+            - nudge * s
+            + references.two_sided_cost(np.array([s]), np.eye(1), np.array([loss]), margin)
+            for s in points
+        ]
+        w += (points[int(np.argmin(costs))] - start) * (1 + variance) / variance * gain
+
+
+def _groups(rng: np.random.Generator) -> tuple[Array, float, Array]:
+    K, groups, n = pick(rng, 1, 3), pick(rng, 1, 2), pick(rng, 1, 4)
+    return some(rng, K, groups, n), pick(rng, 0.0, 0.5), np.empty((groups, K))
+
+
+@twin(practical._hope, _groups)
+def hope(scores: Array, hope: float, out: Array) -> None:
+    out[:] = (scores.mean(2) + hope * scores.std(2)).T

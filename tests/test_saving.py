@@ -409,7 +409,7 @@ def test_sizes_are_refused_before_they_are_asked_for(name: str) -> None:
     header, arrays = taken_apart(agent.dumps())
     header["parameters"][name] = 2**30
     tracemalloc.start()
-    with pytest.raises(ValueError, match="takes|at most"):
+    with pytest.raises(ValueError, match=r"takes|at most"):
         mb.loads(put_together(header, arrays))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -99,6 +99,8 @@ def _contexts(agent: mb.Learner, layout: str) -> list[Any]:
     left = (
         20 if horizon is None or not hasattr(agent, "_learnt") else horizon - (0 if shape is None else agent._learnt())
     )
+    if width * n_rows > 10**6:
+        return []  # such contexts take more memory than the learner
     found = [context(rng, layout, width, n_rows) for _ in range(min(20, left))]
     return [x / max(1.0, float(np.abs(x).sum())) for x in found]
 

@@ -84,9 +84,7 @@ TOML: dict[str, Callable[[str], str]] = {
 
 SMALL = "--data iris --learners Uniform --rounds 20 --seeds 1 --jobs 1"
 BAD = [
-    "bound --nonparametric 12",
     "bound --nonparametric 1e-300",
-    "bound --lipschitz 100",
     "bound --lipschitz inf",
     "bound --finite 0",
     "bound --finite 3 --margin 0",

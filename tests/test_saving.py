@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -294,7 +295,7 @@ TAMPERED: dict[str, tuple[Callable[[Any, Any], None], str]] = {
     "a huge parameter": (field("parameters", "alpha", to=10**400), "alpha must be"),
     "an unknown parameter": (field("parameters", "beta", to=1), "beta"),
     "parameters that are none": (field("parameters", to=[1, 2]), "mapping"),
-    "more actions than fit": (field("parameters", "n_actions", to=10**12), "takes"),
+    "more actions than fit": (field("parameters", "n_actions", to=10**7), "takes"),
     "an environment for features": (field("parameters", "features", to=ENVIRONMENT), "unknown Part"),
     "two hundred maps deep": (field("parameters", "features", to=deep()), "cannot be loaded|not a marginbandits file"),
     "constants it has not": (field("constants", to={"STEP": 1.0}), "constants must be"),
@@ -399,3 +400,17 @@ def test_a_header_that_nests_without_end_is_just_refused() -> None:
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         mb.load(tmp_path / "none.npz")
+
+
+@pytest.mark.parametrize("name", ["n_particles", "memory", "n_actions"])
+def test_sizes_are_refused_before_they_are_asked_for(name: str) -> None:
+    agent = mb.HingeLMC(2, features="raw", memory=20, seed=0)
+    agent.learn([1.0], agent.act([1.0]), 1.0)
+    header, arrays = taken_apart(agent.dumps())
+    header["parameters"][name] = 2**30
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"takes|at most"):
+        mb.loads(put_together(header, arrays))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200e6

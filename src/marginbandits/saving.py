@@ -47,7 +47,7 @@ __all__ = [
 FORMAT = 2
 _HEADER = "header"
 _ROWS = "@rows"
-_FREE = 128 * 2**20  # what any file may make of itself
+_FREE = 64 * 2**20  # what any file may make of itself
 
 T = TypeVar("T", bound=Parametrised)
 Numbers = npt.NDArray[Any]

@@ -70,6 +70,7 @@ def zeros(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> npt.NDAr
 
 
 def _words(size: int) -> str:
+    size = min(size, 2**100)  # more is no float, and as impossible
     return f"{size / 2**30:,.1f} GiB" if size >= 2**30 else f"{size / 2**20:,.1f} MiB"
 
 

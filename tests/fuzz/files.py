@@ -19,6 +19,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,9 @@ def examine(content: bytes, layout: str, peaks: list[int] | None = None) -> str:
     """Load a mutant: "refused", or "works"; anything else is raised. `peaks` is told what loading a new one took."""
     try:
         agent = mb.loads(content)
-    except ValueError:
+    except ValueError as error:
+        if isinstance(error.__cause__, MemoryError):
+            raise error.__cause__ from None  # too late: sizes are to be refused before they are asked for
         return "refused"
     if agent._map is None and peaks is not None:
         peaks.append(_peak())  # what a new learner takes when it begins is between it and its parameters
@@ -96,6 +99,8 @@ def _contexts(agent: mb.Learner, layout: str) -> list[Any]:
     left = (
         20 if horizon is None or not hasattr(agent, "_learnt") else horizon - (0 if shape is None else agent._learnt())
     )
+    if width * n_rows > 10**6:
+        return []  # such contexts take more memory than the learner
     found = [context(rng, layout, width, n_rows) for _ in range(min(20, left))]
     return [x / max(1.0, float(np.abs(x).sum())) for x in found]
 
@@ -122,17 +127,22 @@ def _peak() -> int:
 
 
 def _resident() -> int:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * resource.getpagesize()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+class _LateError(BaseException):
+    """Not to be taken for what a damaged file raises."""
 
 
 def _late(*args: object) -> None:
-    raise TimeoutError(f"more than {PATIENCE} s")
+    raise _LateError(f"more than {PATIENCE} s")
 
 
 def _child(files: Files, seed: int, numbers: list[int], to: Connection) -> None:
     """Examine these mutants, one answer for each; stop where memory's high-water mark has become useless."""
     signal.signal(signal.SIGALRM, _late)
+    virtual = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (virtual + 2**32, virtual + 2**32))  # the machine is not ours alone
     warnings.simplefilter("ignore")
     state.LIMIT = SPARE  # a file may ask for a large learner that has yet to begin; it need not be tried here
     mb.loads(files[-1][3])

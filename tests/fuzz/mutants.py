@@ -126,7 +126,7 @@ def _edit(rng: Rng, header: Any, places: list[tuple[Any, ...]]) -> str:
         node[str(rng.choice(["x", "seed", "features", "oracle", "space", "horizon", "array"]))] = _weird(rng)
         return f"more beside {path}"
     if kind < 5 and isinstance(old, int | float) and not isinstance(old, bool):
-        factor = [2, 10, 0.5, 1e3, 1e-3, -1][rng.integers(6)]
+        factor = [2, 10, 0.5, 1e-3, -1, 1e9][rng.integers(6)]
         node[path[-1]] = type(old)(old * factor) if rng.random() < 0.5 else old + int(rng.integers(-3, 4))
     else:
         node[path[-1]] = _weird(rng)

@@ -58,8 +58,8 @@ class Forecast:
             self._work += seconds
 
     def seconds_left(self) -> float | None:
-        """None until a tenth of the tasks is finished, two at least: the first ones mostly compile."""
-        if self._work <= 0.0 or self.done < 2 or 10 * self.done < self.total:
+        """None until a tenth of the tasks is finished: the first ones mostly compile."""
+        if self._work <= 0.0 or 10 * self.done < self.total:
             return None
         cells = {
             kind: np.array(

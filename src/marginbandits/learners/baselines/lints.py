@@ -59,7 +59,7 @@ class LinTS(RidgeLearner):
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         parts = super()._begin(shape, n_features)
         self._directions = zeros((self.n_particles if shape.shared else 0, n_features))
-        self._directions[...] = self._rng.standard_normal(self._directions.shape)
+        self._rng.standard_normal(out=self._directions)
         return {**parts, "directions": Field(self._directions, -100.0, 100.0)}
 
     def _law(self, one: Batch) -> Array:

@@ -61,7 +61,7 @@ class LogisticTS(Learner):
         self._mean, self._precision = zeros((2, 1 if shape.shared else self.n_actions, n_features))
         self._precision[...] = self.regularisation
         self._directions = zeros((self.n_particles if shape.shared else 0, n_features))
-        self._directions[...] = self._rng.standard_normal(self._directions.shape)
+        self._rng.standard_normal(out=self._directions)
         begun = np.full(n_features, self.regularisation)
         return {
             "mean": Field(self._mean, -_FARTHEST, _FARTHEST),

@@ -109,14 +109,15 @@ class HingeLMC(Learner):
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         n_blocks = 1 if shape.shared else self.n_actions
         grid = self.MARGINS if self.margin == "adapt" else (float(self.margin),)
-        zeros((len(grid), self.n_particles))  # refused now, where that would be too many
-        self._margins = np.repeat(grid, self.n_particles)
+        self._margins = zeros((len(grid), self.n_particles)).ravel()
+        self._margins.reshape(len(grid), -1)[...] = np.array(grid)[:, None]
         self._ridge = Ridge(n_blocks, n_features, self.regularisation)
         size = max(1, self.memory // n_blocks)
         self._reservoir = Reservoir(n_blocks, size, n_features)
         spread = self.temperature / math.sqrt(self.regularisation)
         self._particles = zeros((n_blocks, len(self._margins), n_features))
-        self._particles[...] = spread * self._rng.standard_normal(self._particles.shape)
+        self._rng.standard_normal(out=self._particles)
+        self._particles *= spread
         self._pull = StoredPull(n_blocks, len(self._margins), size, n_features)
         self._monitor = Monitor()
         self._log_weights = np.full(len(grid), -math.log(len(grid)))

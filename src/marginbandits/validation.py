@@ -62,7 +62,7 @@ __all__ = [
 
 
 LARGEST = 1e100
-"""No declared number is beyond this: its square, and its product with a context, are numbers too."""
+"""No number is beyond this unless it is declared to: its square, and its product with a context, are numbers too."""
 
 
 class Constraint(ABC):
@@ -120,7 +120,8 @@ class Real(Constraint):
     ) -> None:
         self.low, self.high, self.above, self.below = low, high, above, below
         least, most = within(low, high, above, below)
-        self._least, self._most = max(least, -LARGEST), min(most, LARGEST)
+        self._least = max(least, -LARGEST)
+        self._most = most if high is not None else min(most, LARGEST)
 
     def __str__(self) -> str:
         return f"a finite number {limits(self.low, self.high, self.above, self.below)}".strip()

@@ -49,7 +49,7 @@ class Entropy(ABC):
         return self._area(low, high)
 
     @validated
-    def scale_at(self, entropy: Annotated[float, Real(0)]) -> float:
+    def scale_at(self, entropy: Annotated[float, Real(0, 1e308)]) -> float:
         """The least ε > 0 with H(ε) <= entropy, up to the radius; 0 for a finite class that is no larger."""
         return self._scale_at(entropy)
 

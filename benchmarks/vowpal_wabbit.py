@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 import marginbandits as mb
+from marginbandits.contexts import per_action
 from marginbandits.environments import Classification
 from marginbandits.experiments.sources import find_data
 from marginbandits.learners.vowpal_wabbit import VowpalWabbit
@@ -50,9 +51,10 @@ def oracle_difference(n: int = 1000, d: int = 8) -> float:
     worst = 0.0
     for x, target, weight in zip(X, targets, weights, strict=True):
         line = "| " + " ".join(f"f{i}:{v:.9g}" for i, v in enumerate(x))
-        worst = max(worst, abs(theirs.predict(line) - ours.predict(x[None])[0]))
+        one = per_action(x[None], 1)
+        worst = max(worst, abs(theirs.predict(line) - ours.predict(one)[0]))
         theirs.learn(f"{target} {weight:.9g} {line}")
-        ours.learn(x[None], 0, target, weight)
+        ours.learn(one, 0, target, weight)
     return float(worst)
 
 

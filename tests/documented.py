@@ -40,14 +40,17 @@ SMALL: dict[str, list[str]] = {
     "marginbandits list": [],
     "marginbandits bound": [],
     "python benchmarks/bakeoff_overhead.py": ["--seeds", "2", "--stored", "20"],
+    "python benchmarks/batches.py": ["--contexts", "50"],
     "python benchmarks/exponential_weights.py": ["--rounds", "2"],
     "python benchmarks/hinge_lmc.py": ["--rounds", "50", "--turns", "1"],
     "python benchmarks/import_time.py": ["--turns", "1"],
     "python benchmarks/linucb_round.py": ["--rounds", "50"],
     "python benchmarks/lipschitz_ftl.py": ["--rounds", "100"],
     "python benchmarks/multiclass.py": ["--rounds", "20", "--seeds", "2"],
+    "python benchmarks/outliers.py": ["--rounds", "40", "--seeds", "2"],
     "python benchmarks/smooth_ftl.py": ["--rounds", "50", "--rows", "3000"],
     "python benchmarks/smooth_ftl_theorem.py": ["--rounds", "4,5,6,7,8,9", "--seeds", "2"],
+    "python benchmarks/threads.py": ["--rounds", "50"],
     "python benchmarks/vowpal_wabbit.py": ["--rounds", "10", "--seeds", "2"],
 }
 """What is added to each command; a later option replaces an earlier one."""

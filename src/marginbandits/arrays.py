@@ -4,6 +4,8 @@ Strings, complex numbers, dates and spans of time, masked entries, ragged lists,
 objects that are no numbers are refused before NumPy converts them, or compiled code reads beyond their end. What comes
 out is a C-contiguous array of float64 (int64, bool); shapes that must go together are for the function to compare.
 
+>>> from marginbandits.types import Array
+>>> from marginbandits.validation import validated
 >>> @validated
 ... def mean(losses: Annotated[Array, Numbers(1, low=0, high=1)]) -> float:
 ...     return float(losses.mean())

@@ -157,20 +157,20 @@ class Journal:
 
     def __init__(self) -> None:
         self.stamp = 0
-        self._kept: list[Any] = []
+        self.kept: list[Any] = []
         self._whole = self._drawn = False
         self._records: list[Record] = []
 
     def begin(self) -> None:
         """Forget what was kept: a round begins."""
-        self._kept.clear()
+        self.kept.clear()
         self._whole = self._drawn = False
         self.stamp += 1
 
     def keep(self, array: npt.NDArray[Any], index: Any = ...) -> None:
         """Remember `array[index]`."""
         if not self._whole:
-            self._kept.append((array, index, array[index].copy()))
+            self.kept.append((array, index, array[index].copy()))
 
     def keeps_itself(self, record: Record) -> None:
         """A record that keeps what it changes under the journal's `stamp`, by itself."""
@@ -189,22 +189,22 @@ class Journal:
     def keep_generator(self, rng: np.random.Generator) -> None:
         """Remember where the learner's generator is."""
         if not self._drawn:
-            self._kept.append((rng.bit_generator, "state", rng.bit_generator.state))
+            self.kept.append((rng.bit_generator, "state", rng.bit_generator.state))
             self._drawn = True
 
     def keep_attribute(self, owner: object, name: str) -> None:
         """Remember what `owner.name` is."""
-        self._kept.append((owner, name, getattr(owner, name)))
+        self.kept.append((owner, name, getattr(owner, name)))
 
     def undo(self) -> None:
         """Put everything back; an interrupt while doing so only makes it begin again."""
         while True:
             try:
-                for entry in reversed(self._kept):
+                for entry in reversed(self.kept):
                     self._put_back(entry)
                 for record in () if self._whole else self._records:
                     record.undo(self.stamp)
-                self._kept.clear()
+                self.kept.clear()
             except KeyboardInterrupt:
                 continue
             return

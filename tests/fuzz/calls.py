@@ -137,7 +137,8 @@ def _target(title: str, call: Callable[..., Any], function: Callable[..., Any]) 
     for name, one in parameters.items():
         if name in ("self", "cls") or one.kind in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
             continue
-        if learner and name not in rules and name in examples.BY_HAND:
+        by_hand = learner or title in ("interval", "load", "loads") or title.endswith((".transform", ".observe"))
+        if by_hand and name not in rules and name in examples.BY_HAND:
             rules[name] = examples.BY_HAND[name]
         if name not in rules:
             undeclared.append(name)

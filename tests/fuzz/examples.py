@@ -4,7 +4,9 @@ Arguments are found by name (`BY_NAME`), unless a function needs its own (`OF`).
 neither knows a good argument, fails the test that looks for it.
 """
 
+import io
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -116,6 +118,8 @@ BY_NAME: dict[str, Any] = {
 }
 
 OF: dict[str, dict[str, Any]] = {
+    "load": {"source": io.BytesIO(LEARNT.dumps())},
+    "loads": {"content": LEARNT.dumps()},
     "checks.check_environment": {"environment": mb.LinearRealizable},
     "checks.check_features": {"features": mb.Identity},
     "checks.check_learner": {"learner": mb.Uniform},
@@ -196,7 +200,7 @@ LOSS = OneOf(Real(0, 1), Instance(bool, np.bool_))
 BY_HAND: dict[str, Constraint] = {
     "context": CONTEXT,
     "contexts": OneOf(Numbers(2, 3, low=-1e100, high=1e100, booleans=True, empty=True), Nothing()),
-    "available": OneOf(Booleans(1, 2), Instance(type(None))),
+    "available": OneOf(Booleans(1, 2), Instance(type(None)), ListOf(OneOf(Booleans(1), Instance(type(None))))),
     "decision": Instance(mb.Decision),
     "decisions": ListOf(Instance(mb.Decision)),
     "loss": LOSS,
@@ -204,5 +208,9 @@ BY_HAND: dict[str, Constraint] = {
     "losses": OneOf(ListOf(LOSS), Numbers(1, low=0, high=1, booleans=True), Instance(type(None))),
     "rewards": OneOf(ListOf(LOSS), Numbers(1, low=0, high=1, booleans=True), Instance(type(None))),
     "action": Integer(0),
+    "rows": Numbers(2, finite=False, booleans=True, empty=True),
+    "within": Numbers(1, finite=False),
+    "source": Instance(str, bytes, io.IOBase, Path),
+    "content": Instance(bytes),
 }
-"""What learners check by hand, for speed, and so do not declare."""
+"""What learners and feature maps check by hand, for speed, and so do not declare."""

@@ -60,9 +60,9 @@ class FeatureMap(Part, Record, ABC):
         started = copy.deepcopy(self)
         started.n_inputs = n_inputs
         started.sparse = sparse and self.takes_sparse
-        started.attach(Journal())
         started._own = not type(self).__module__.startswith("marginbandits.")
         started._begin(n_inputs, rng)
+        started.attach(Journal())
         return started
 
     @abstractmethod

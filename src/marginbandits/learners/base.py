@@ -161,8 +161,8 @@ class Learner(Parametrised, ABC):
             except BaseException:  # an oracle, memory, an interrupt: nothing may have happened
                 journal.undo()
                 raise
-            if not self.journals:
-                journal.begin()  # a copy of the state is not for keeping
+            if journal.kept:
+                journal.kept.clear()  # copies are not for keeping
 
     def learn_many(
         self,

@@ -46,7 +46,8 @@ def stream(rounds: int, seed: int) -> tuple[Array, Array]:
 
 
 def settled_loss(learner: mb.Learner, contexts: Array, labels: Array) -> float:
-    return float(mb.simulate(learner, mb.Classification(contexts, labels)).losses[SETTLED:].mean())
+    losses = mb.simulate(learner, mb.Classification(contexts, labels)).losses
+    return float(losses[min(SETTLED, len(losses) // 2) :].mean())
 
 
 def main() -> None:

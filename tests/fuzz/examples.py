@@ -209,7 +209,6 @@ BY_HAND: dict[str, Constraint] = {
     "rewards": OneOf(ListOf(LOSS), Numbers(1, low=0, high=1, booleans=True), Instance(type(None))),
     "action": Integer(0),
     "rows": Numbers(2, finite=False, booleans=True, empty=True),
-    "within": Numbers(1, finite=False),
     "source": Instance(str, bytes, io.IOBase, Path),
     "content": Instance(bytes),
 }

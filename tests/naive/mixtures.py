@@ -3,8 +3,9 @@
 import numpy as np
 
 from marginbandits.learners import exponential_weights as weights
+from marginbandits.learners.hinge_lmc import diagnostics
 from marginbandits.types import Array, Mask
-from tests.naive.twin import mask_of, pick, some, twin
+from tests.naive.twin import Places, mask_of, pick, some, twin
 
 Table = weights.Table
 SINGLE = 2e-5
@@ -116,3 +117,38 @@ def charge(
             values /= values.sum(0)
         own[:] = np.minimum(own + estimate * values[action], farthest)
     cost -= cost.min()
+
+
+def _monitored(rng: np.random.Generator) -> tuple[object, ...]:
+    n, width = 4, int(pick(rng, 1, 2, 4))
+    at = int(pick(rng, 0, 1, 3, n))
+    bins = np.zeros((n, 3))
+    bins[:at] = some(rng, at, 3)
+    bins[:at, 0] = width
+    if at < n:
+        bins[at, 0] = int(rng.integers(width))
+    state, weights = np.array([at, width]), np.abs(some(rng, 5))
+    return bins, state, weights, 0.5, 0.7, pick(rng, 1.0, 2.0, 9.0), np.zeros(3 * n + 8), 17
+
+
+@twin(diagnostics._observe, _monitored)
+def monitored(
+    bins: Array,
+    state: Places,
+    weights: Array,
+    agreement: float,
+    potential: float,
+    weight: float,
+    last: Array,
+    stamp: int,
+) -> None:
+    last[:] = [*bins.ravel(), *state, *weights, stamp]
+    at, width = state.tolist()
+    if at == len(bins):
+        merged = bins[0::2] + bins[1::2]
+        bins[:] = [*merged, *np.zeros_like(merged)]
+        at, width = len(merged), 2 * width
+    bins[at] += 1.0, agreement, potential
+    state[:] = at + (bins[at, 0] == width), width
+    weights += 1.0, weight, weight**2, 0.0, weight > 2.0
+    weights[3] = max(weights[3], weight)

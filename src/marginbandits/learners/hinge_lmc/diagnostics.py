@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.compiled import kernel
 from marginbandits.state import COUNT, Field, Journal, Record
 from marginbandits.types import Array
 
@@ -68,22 +69,19 @@ class Monitor(Record):
         self.bins = np.zeros((BINS, 3))  # rounds, agreement, potential
         self.state = np.array([0, 1], np.int64)  # bin being filled, its width
         self.weights = np.zeros(5)  # rounds, Σw, Σw², largest, above 2
+        self._last = np.zeros(3 * BINS + 8)  # all of these before the last round, and the stamp they were kept under
         self.attach(Journal())
 
     def observe(self, agreement: float, potential: float, weight: float) -> None:
         """Add one round."""
-        where, width = self.state.tolist()
-        for array in (self.state, self.weights):
-            self.journal.keep(array)
-        self.journal.keep(self.bins, ... if where == BINS else where)
-        if where == BINS:
-            self.bins[: BINS // 2] = self.bins[0::2] + self.bins[1::2]
-            self.bins[BINS // 2 :] = 0.0
-            where, width = BINS // 2, 2 * width
-        self.bins[where] += 1.0, agreement, potential
-        self.state[:] = where + (self.bins[where, 0] == width), width
-        self.weights += 1.0, weight, weight * weight, 0.0, weight > 2.0
-        self.weights[3] = max(self.weights[3], weight)
+        stamp = self.journal.stamp
+        _observe(self.bins, self.state, self.weights, agreement, potential, weight, self._last, stamp)
+
+    def undo(self, stamp: int) -> None:
+        """Put everything back as it was before the last round."""
+        if self._last[-1] == stamp:
+            bins, state, weights = np.split(self._last[:-1], [self.bins.size, self.bins.size + 2])
+            self.bins[...], self.state[:], self.weights[:] = bins.reshape(BINS, 3), state, weights
 
     def curves(self) -> tuple[npt.NDArray[np.int64], Array, Array]:
         """Last round, mean agreement and mean potential of each bin."""
@@ -117,3 +115,36 @@ class Monitor(Record):
             raise ValueError(f"state must be a bin and its width, got {self.state}")
         if not 1.0 <= rounds == self.weights[0] <= COUNT or self.weights[1] < rounds or self.weights[2] < rounds:
             raise ValueError("weights must be those of the rounds in the bins, each at least 1")
+
+
+@kernel
+def _observe(
+    bins: Array,
+    state: npt.NDArray[np.int64],
+    weights: Array,
+    agreement: float,
+    potential: float,
+    weight: float,
+    last: Array,
+    stamp: int,
+) -> None:
+    n = bins.shape[0]
+    last[: 3 * n], last[3 * n + 2 : -1], last[-1] = bins.ravel(), weights, stamp
+    last[3 * n], last[3 * n + 1] = state[0], state[1]
+    if state[0] == n:  # all are full: neighbours merge
+        for i in range(n // 2):
+            for j in range(3):
+                bins[i, j] = bins[2 * i, j] + bins[2 * i + 1, j]
+        bins[n // 2 :] = 0.0
+        state[0], state[1] = n // 2, 2 * state[1]
+    at = state[0]
+    bins[at, 0] += 1.0
+    bins[at, 1] += agreement
+    bins[at, 2] += potential
+    if bins[at, 0] == state[1]:
+        state[0] = at + 1
+    weights[0] += 1.0
+    weights[1] += weight
+    weights[2] += weight * weight
+    weights[3] = max(weights[3], weight)
+    weights[4] += weight > 2.0

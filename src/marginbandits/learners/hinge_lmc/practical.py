@@ -33,7 +33,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from scipy.special import logsumexp
 
-from marginbandits import laws, policies, weighting
+from marginbandits import laws, weighting
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.factors import square_norm
@@ -48,7 +48,7 @@ from marginbandits.samplers.particles import absorb, langevin_step
 from marginbandits.samplers.stored_pull import StoredPull
 from marginbandits.saving import Archive
 from marginbandits.state import Field, zeros
-from marginbandits.types import Array, Mask
+from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Choice, Integer, OneOf, Real, Seed, validated
 
 __all__ = ["HingeLMC"]
@@ -148,14 +148,14 @@ class HingeLMC(Learner):
         rows = dense(one.rows)
         return np.asarray(rows @ self._particles[0].T if one.shared else self._particles @ rows[0])
 
-    def _guesses(self, scores: Array, available: Mask) -> Array:
+    def _guesses(self, scores: Array, one: Batch) -> Array:
         """The action each margin's particles hope most of: margins x K, ties shared."""
         hopeful = np.empty((len(self._log_weights), len(scores)))
         _hope(scores.reshape(len(scores), len(hopeful), self.n_particles), self.HOPE, hopeful)
-        return policies.greedy(hopeful, available)
+        return np.array([laws.greedy(each, one) for each in hopeful])
 
     def _law(self, one: Batch) -> Array:
-        guesses = self._guesses(self._scores(one), one.mask)
+        guesses = self._guesses(self._scores(one), one)
         law = guesses[0]
         if len(guesses) > 1:
             law = laws.proportional(np.exp(self._log_weights) @ guesses, one)
@@ -163,7 +163,7 @@ class HingeLMC(Learner):
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         rng = self._chance()
-        self._look(self._scores(one), one.mask, action, loss, probability)
+        self._look(self._scores(one), one, action, loss, probability)
         block, row = one.block(action), dense(one.rows)[one.row(action)]
         self._journal.keep(self._particles, block)
         particles, theta, factor = self._particles[block], self._ridge.theta[block], self._ridge.factor[block]
@@ -187,9 +187,9 @@ class HingeLMC(Learner):
         rows, losses = self._reservoir.rows[block, at], self._reservoir.losses[block, at]
         self._pull.refresh(block, some, at, self._particles[block, some], rows, losses, self._margins[some])
 
-    def _look(self, scores: Array, available: Mask, action: int, loss: float, probability: float) -> None:
+    def _look(self, scores: Array, one: Batch, action: int, loss: float, probability: float) -> None:
         """Before learning: how the particles would have done."""
-        guesses = self._guesses(scores, available)
+        guesses = self._guesses(scores, one)
         prefer = guesses.argmax(1).repeat(self.n_particles)
         agreement = np.count_nonzero(scores.argmax(0) == prefer) / len(prefer)
         mean, margin = scores[action].mean(), self._margins[0]

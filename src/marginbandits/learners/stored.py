@@ -1,0 +1,127 @@
+"""Learners as files: everything learnt, and the generators, as bytes; see `saving` for what is in them.
+
+A learner is saved under its lock. It is loaded by building it anew from its parameters, allocating its state in no more
+room than the file warrants, filling it, and believing it only if its records do.
+"""
+
+import copy
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from marginbandits import saving
+from marginbandits.contexts import Shape
+from marginbandits.state import Field, State, room
+from marginbandits.validation import Parametrised, quoted
+
+__all__ = ["Stored"]
+
+
+class Stored(Parametrised, ABC):
+    """What of a learner has to do with files. A subclass has the state."""
+
+    takes_sparse: ClassVar[bool] = False
+    """Whether features may be `Sparse` rows; for others they are made dense."""
+
+    constants: ClassVar[Mapping[str, float]] = {}
+    """Class attributes that shape play but are no parameters: a file keeps them as they were, none above its limit."""
+
+    seed: int | np.random.Generator | None
+    _draws: np.random.Generator
+    _rng: np.random.Generator
+    _lock: threading.RLock
+    _shape: Shape | None
+    _state: State | None
+
+    @abstractmethod
+    def _start(self, shape: Shape, size: int | None = None) -> None: ...
+
+    def dumps(self) -> bytes:
+        """Everything learnt, and the generators, as the bytes of an `.npz` file; `loads` continues bit for bit."""
+        with self._lock:
+            return self._archive().to_bytes()
+
+    def save(self, target: saving.Source) -> None:
+        """Write `dumps` to a path or to a file open for writing bytes; `load` continues bit for bit."""
+        saving.write_target(target, self.dumps())
+
+    @classmethod
+    def loads(cls, content: bytes) -> Self:
+        """A learner of this class as it was when saved; damaged or foreign bytes are refused."""
+        if not isinstance(content, bytes):
+            raise ValueError(f"content must be bytes, got {quoted(content)}")
+        return cls._loaded(content, "the content")
+
+    @classmethod
+    def load(cls, source: saving.Source) -> Self:
+        """A learner of this class as it was when saved to a path or file; a damaged or foreign one is refused."""
+        return cls._loaded(*saving.read_source(source))
+
+    def _archive(self) -> saving.Archive:
+        if self._state is not None:
+            self._state.refuse_saving()
+        parameters = self.parameters()
+        if isinstance(self.seed, np.random.Generator):
+            parameters["seed"] = None  # what was drawn from it is saved below; the generator itself is the caller's
+        given = {name: value for name, value in parameters.items() if isinstance(value, np.ndarray)}
+        described = {name: saving.describe(value) for name, value in parameters.items() if name not in given}
+        header = {
+            **saving.describe(self),
+            "version": saving.version(),
+            "parameters": {**described, **{name: {"array": name} for name in given}},
+            "constants": {name: saving.constant(self, name, limit) for name, limit in self.constants.items()},
+            "context": None if self._shape is None else [self._shape.shared, self._shape.width, self._shape.sparse],
+            "generators": {"draws": self._draws.bit_generator.state, "rng": self._rng.bit_generator.state},
+        }
+        archive = saving.Archive(header, {f"given.{name}": array for name, array in given.items()})
+        archive.put_state({} if self._state is None else self._fields())
+        return archive
+
+    def _fields(self) -> Mapping[str, Field]:
+        """What a file keeps: all fields, unless a learner can make some again from the others."""
+        assert self._state is not None
+        return self._state.fields()
+
+    @classmethod
+    def _loaded(cls, content: bytes, name: str) -> Self:
+        archive = saving.Archive.from_bytes(content, name)
+        try:
+            with room(archive.room):
+                learner = saving.rebuild(archive.take_given(), cls)
+            learner.seed = archive.header["parameters"].get("seed")
+            for constant, value in archive.constants(learner.constants).items():
+                known = getattr(learner, constant)
+                setattr(learner, constant, saving.like(constant, value, known, learner.constants[constant]))
+            context = archive.header["context"]
+            if context is not None:
+                together, width, sparse = context
+                if type(together) is not bool or type(sparse) is not bool or type(width) is not int or width < 1:
+                    raise ValueError(f"context must be a layout, a width and a kind, got {quoted(context)}")
+                learner._start(Shape(together, width, sparse and learner.takes_sparse), archive.room)
+                learner._restore(archive)
+            archive.done()
+            learner._draws = saving.restore_generator(archive.header["generators"]["draws"])
+            learner._rng = saving.restore_generator(archive.header["generators"]["rng"])
+        except Exception as error:  # whatever a damaged file makes of a learner
+            raise ValueError(f"{name} cannot be loaded: {saving.told(error)}") from error
+        return learner
+
+    def _restore(self, archive: saving.Archive) -> None:
+        assert self._state is not None
+        for field_name, field in self._state.fields().items():
+            archive.get(field_name, field)
+        self._state.check()
+        self._check()
+
+    def _check(self) -> None:
+        """Raise a ValueError where parts of the state contradict each other."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:  # what is copied or pickled is one state, whoever learns meanwhile
+            return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_lock"})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.RLock())

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import Protocol
 
 from threadpoolctl import threadpool_limits
@@ -108,6 +109,34 @@ def _in_processes(tasks: Iterable[Task], workers: int) -> Iterator[Record]:
 
     Alone, a task that kills its process shows itself; it becomes a failure, and the others go on.
     """
+    with _interrupts_noted() as raise_if_interrupted:
+        yield from _in_pools(tasks, workers, raise_if_interrupted)
+
+
+@contextmanager
+def _interrupts_noted() -> Iterator[Callable[[], None]]:
+    """While this lasts an interrupt is noted, and raised by the function it gives: where no lock is held.
+
+    Raised anywhere, it could leave one of the pool's own locks locked, and the pool would never end.
+    """
+    came: list[int] = []
+
+    def raise_if_interrupted() -> None:
+        if came:
+            raise KeyboardInterrupt
+
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield raise_if_interrupted  # a handler of someone else's, or none at all: theirs to keep
+        return
+    signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield raise_if_interrupted
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _in_pools(tasks: Iterable[Task], workers: int, raise_if_interrupted: Callable[[], None]) -> Iterator[Record]:
     waiting, suspects = iter(tasks), deque[Task]()
     while True:
         pool = ProcessPoolExecutor(workers, _SPAWN, initializer=_follow_the_parent)
@@ -123,7 +152,8 @@ def _in_processes(tasks: Iterable[Task], workers: int) -> Iterator[Record]:
                     under_way[pool.submit(run_task, task)] = task
                 if not under_way:
                     return
-                for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                raise_if_interrupted()
+                for future in wait(under_way, timeout=0.2, return_when=FIRST_COMPLETED).done:
                     result = future.result()
                     del under_way[future]
                     yield result

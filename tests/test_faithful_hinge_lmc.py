@@ -92,7 +92,7 @@ def test_the_play_is_the_mixture_of_the_particles() -> None:
 def test_resampled_weights_estimate_the_marginal_and_not_the_particles_own(kind: str) -> None:
     """Mean (1 - (1 - q)^M)/q of the marginal q, within 5 standard errors; 1/p of the particle at hand is far off."""
     agent = trained(120, weighting=kind, steps=15)
-    x = mb.HingeRealizable(3, 3, 1, margin=0.1, seed=9).contexts
+    x = mb.HingeRealizable(3, 3, 1, margin=0.1, seed=9).contexts[0]
     laws = agent._play(agent._fresh(20_000), x, np.ones(3, bool))
     q = laws.mean(0)
     for action in range(3):

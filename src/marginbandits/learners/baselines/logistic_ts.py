@@ -36,6 +36,9 @@ _FARTHEST = 1e30
 """No mean is beyond this: a step c z/q has |c| <= 1 and c z²/q of the size of a logit, so it is short of 1e6."""
 
 
+FAR = 1e140
+
+
 class LogisticTS(Learner):
     """Posterior sampling on logistic regression, O(Kd) a round; `scale` widens or narrows the posterior."""
 
@@ -74,7 +77,8 @@ class LogisticTS(Learner):
         mean = (self._mean * rows).sum(1)
         if not one.shared:
             deviation = self.scale * np.sqrt((rows**2 / self._precision).sum(1))
-            return policies.largest_of_normals(mean, deviation, one.mask)
+            # Beyond these every difference is one of certainty.
+            return policies.largest_of_normals(np.clip(mean, -FAR, FAR), np.minimum(deviation, FAR), one.mask)
         draws = mean + self.scale * (self._directions / np.sqrt(self._precision)) @ rows.T
         return np.asarray(policies.greedy(draws, one.mask).mean(0))
 

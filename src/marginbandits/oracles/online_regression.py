@@ -112,36 +112,12 @@ class OnlineRegression(Record):
         """
         least, most = np.empty((2, len(batch.mask)))
         if isinstance(batch.rows, Sparse):
-            r, starts = batch.rows, batch.rows.starts
-            _ranges(
-                self.state[0],
-                self.totals[0],
-                r.columns,
-                r.values,
-                starts,
-                batch.shared,
-                batch.starts,
-                delta,
-                self.learning_rate,
-                least,
-                most,
-            )
+            columns, values, ends = batch.rows.columns, batch.rows.values, batch.rows.starts
         else:
-            flat = batch.rows.ravel()
-            starts = np.arange(len(batch.rows) + 1) * batch.rows.shape[1]
-            _ranges(
-                self.state[0],
-                self.totals[0],
-                _ALL,
-                flat,
-                starts,
-                batch.shared,
-                batch.starts,
-                delta,
-                self.learning_rate,
-                least,
-                most,
-            )
+            columns, values = _ALL, batch.rows.ravel()
+            ends = np.arange(len(batch.rows) + 1) * batch.rows.shape[1]
+        state, totals, rate = self.state[0], self.totals[0], self.learning_rate
+        _ranges(state, totals, columns, values, ends, batch.shared, batch.starts, delta, rate, least, most)
         return least, most
 
     def fields(self) -> Mapping[str, Field]:

@@ -146,6 +146,10 @@ class TestRunner:
             assert [what for what, _ in bake_off(store).failures] == ["Dying on iris, seed 0", "Dying on wine, seed 0"]
             assert "died" in bake_off(store).failures[0][1]
 
+    def test_the_last_task_may_be_the_one_that_kills_its_process(self) -> None:
+        with Store(":memory:") as store:
+            assert run_plan(Plan.of(data=["iris"], learners=[special(doubles.Dying)], seeds=1), store, locally(2)) == 1
+
     def test_a_process_killed_once_costs_nothing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("DYING_ONCE", str(tmp_path / "mark"))
         with Store(":memory:") as store:

@@ -16,6 +16,7 @@ stands at `starts[i] + a`, in either layout. Rows are a dense array, or `Sparse`
 (2, array([0, 2, 5]), (5, 2))
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -42,6 +43,7 @@ __all__ = [
     "read_numbers",
     "read_one",
     "refuse_bad",
+    "several",
     "shared",
 ]
 
@@ -202,7 +204,7 @@ def read_many(contexts: Any, shape: Shape | None) -> tuple[list[Rows], Rows | No
             raise ValueError(f"contexts must be n sparse rows, got shape {contexts.shape}")
         return [], _refuse_width(_from_scipy(contexts), False, shape), False
     # An array, or a frame, whose columns are no contexts; or else a sequence of contexts.
-    contexts = (read_numbers if hasattr(contexts, "__array__") else _sequence)("contexts", contexts)
+    contexts = (read_numbers if hasattr(contexts, "__array__") else several)("contexts", contexts)
     uniform = isinstance(contexts, np.ndarray) or len({_outline(one) for one in contexts}) == 1
     if uniform and not (isinstance(contexts, list) and any(map(scipy.sparse.issparse, contexts))):
         batch = np.ascontiguousarray(read_numbers("contexts", contexts))
@@ -243,13 +245,15 @@ def _outline(context: Any, depth: int = 3) -> tuple[int, ...]:
     return (len(context), *(_outline(context[0], depth - 1) if context else ()))
 
 
-def _sequence(name: str, values: Any) -> list[Any]:
-    if isinstance(values, str | bytes | dict | set | frozenset) or not hasattr(values, "__len__"):
+def several(name: str, values: Any, n: int | None = None) -> list[Any]:
+    """What a sequence holds; where n are expected, an iterator's first n, and one more that shows it is not n."""
+    unordered = isinstance(values, str | bytes | dict | set | frozenset) or scipy.sparse.issparse(values)
+    if unordered or (n is None and not hasattr(values, "__len__")):
         raise ValueError(f"{name} must be a sequence, got {quoted(values)}")
     try:
-        return list(values)
-    except Exception:  # whatever a stranger's sequence raises
-        raise ValueError(f"{name} must be a sequence, got {quoted(values)}") from None
+        return list(values if n is None else itertools.islice(values, n + 1))
+    except Exception as error:  # whatever a stranger's sequence raises
+        raise ValueError(f"{name} must be a sequence, got {quoted(values)}") from error
 
 
 def read_numbers(name: str, values: Any) -> Array:

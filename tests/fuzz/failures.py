@@ -79,12 +79,12 @@ def _learn(agent: mb.Learner, rounds: list[Round]) -> Callable[[], None]:
     return lambda: agent.learn_many(np.array(contexts), decisions, losses)
 
 
-class _RangError(Exception):
-    """The alarm clock."""
+class _Rang(BaseException):
+    """The alarm clock: an interrupt, which nobody who expects a stranger's errors may take for one."""
 
 
 def _ring(*args: object) -> None:
-    raise _RangError
+    raise _Rang
 
 
 def _interrupted(call: Callable[[], None], seconds: float) -> bool:
@@ -96,7 +96,7 @@ def _interrupted(call: Callable[[], None], seconds: float) -> bool:
             call()
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
-    except _RangError:
+    except _Rang:
         return True
     finally:
         signal.signal(signal.SIGALRM, before)

@@ -137,32 +137,37 @@ def _interrupts_noted() -> Iterator[Callable[[], None]]:
 
 
 def _in_pools(tasks: Iterable[Task], workers: int, raise_if_interrupted: Callable[[], None]) -> Iterator[Record]:
-    waiting, suspects = iter(tasks), deque[Task]()
+    waiting, suspects, suspected = iter(tasks), deque[Task](), set[str]()
     while True:
         pool = ProcessPoolExecutor(workers, _SPAWN, initializer=_follow_the_parent)
         under_way: dict[Future[Record], Task] = {}
-        alone = bool(suspects)
         try:
             while True:
                 # Few at a time: an interrupt then gives up only these, and memory does not grow with the plan.
-                while len(under_way) < (1 if suspects else 2 * workers):
+                while len(under_way) < (1 if suspected else 2 * workers):
                     task = suspects.popleft() if suspects else next(waiting, None)
                     if task is None:
                         break
-                    under_way[pool.submit(run_task, task)] = task
+                    try:
+                        under_way[pool.submit(run_task, task)] = task
+                    except BrokenProcessPool:  # by one of the others: this one has not begun
+                        suspects.appendleft(task)
+                        raise
                 if not under_way:
                     return
                 raise_if_interrupted()
                 for future in wait(under_way, timeout=0.2, return_when=FIRST_COMPLETED).done:
                     result = future.result()
-                    del under_way[future]
+                    suspected.discard(under_way.pop(future).key)
                     yield result
-                alone = bool(suspects)
         except BrokenProcessPool:
-            if alone and len(under_way) == 1:
-                yield Failure(next(iter(under_way.values())).key, "its process died: out of memory, or killed")
-            else:
-                suspects.extend(under_way.values())
+            for task in under_way.values():
+                if task.key in suspected:  # it was alone
+                    suspected.remove(task.key)
+                    yield Failure(task.key, "its process died: out of memory, or killed")
+                else:
+                    suspected.add(task.key)
+                    suspects.append(task)
         finally:
             # Before Python 3.14 there is no public way to end tasks under way.
             processes = list((pool._processes or {}).values())

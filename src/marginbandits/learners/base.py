@@ -26,9 +26,21 @@ import numpy.typing as npt
 
 from marginbandits import laws, saving
 from marginbandits.compiled import kernel
-from marginbandits.contexts import FLOAT64, Batch, Rows, Shape, Sparse, dense, per_action, read_many, read_one, shared
+from marginbandits.contexts import (
+    FLOAT64,
+    Batch,
+    Rows,
+    Shape,
+    Sparse,
+    dense,
+    per_action,
+    read_many,
+    read_one,
+    several,
+    shared,
+)
 from marginbandits.features import FeatureMap, feature_map
-from marginbandits.learners.inputs import is_one_mask, read_decision, read_loss, read_mask, read_masks, several
+from marginbandits.learners.inputs import is_one_mask, read_decision, read_loss, read_mask, read_masks
 from marginbandits.learners.stored import Stored
 from marginbandits.state import Field, Journal, Record, State, TooLargeError, room, zeros
 from marginbandits.types import Array, Decision, Mask

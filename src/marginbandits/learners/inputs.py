@@ -1,18 +1,16 @@
 """What users hand to a learner beside contexts: losses, decisions, masks; each refused by name if it is not one."""
 
-import itertools
 import numbers
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from marginbandits.arrays import Booleans
 from marginbandits.types import Decision, Mask
 from marginbandits.validation import quoted
 
-__all__ = ["HEAVIEST", "is_one_mask", "read_decision", "read_loss", "read_mask", "read_masks", "several"]
+__all__ = ["HEAVIEST", "is_one_mask", "read_decision", "read_loss", "read_mask", "read_masks"]
 
 # The plain types first: a check against an abstract class costs ten times as much.
 _REAL: tuple[Any, ...] = (float, numbers.Real, np.bool_)
@@ -97,13 +95,3 @@ def is_one_mask(available: Any) -> bool:
     if not isinstance(available, list | tuple):
         return True
     return not any(one is None or isinstance(one, list | tuple | np.ndarray) for one in available)
-
-
-def several(name: str, values: Any, n: int) -> list[Any]:
-    """What a sequence, or an iterator of any length, holds; no more is read than shows that it is not n."""
-    if isinstance(values, str | bytes | dict | set | frozenset) or scipy.sparse.issparse(values):
-        raise ValueError(f"{name} must be a sequence, got {quoted(values)}")
-    try:
-        return list(itertools.islice(values, n + 1))
-    except Exception:  # whatever a stranger's sequence raises
-        raise ValueError(f"{name} must be a sequence, got {quoted(values)}") from None

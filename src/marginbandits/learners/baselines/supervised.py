@@ -15,9 +15,9 @@ from typing import Annotated
 import numpy.typing as npt
 
 from marginbandits import laws
-from marginbandits.contexts import Batch
+from marginbandits.contexts import Batch, several
 from marginbandits.features import Features
-from marginbandits.learners.inputs import read_loss, several
+from marginbandits.learners.inputs import read_loss
 from marginbandits.learners.regression import RidgeLearner
 from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Real, Seed, validated

@@ -219,7 +219,7 @@ def test_rademacher_rates(game: Game, rad: float) -> None:
 def test_deviations_agree_with_search_and_simpson(entropy: Entropy, version: str, n: int) -> None:
     K, B, g, mu = 3, entropy.radius, 0.5, 0.1
     line, area = (2, 12) if version == "printed" else (8, 24)
-    e = 2 * B * np.exp(np.linspace(-25, 0, 200_001))
+    e = 2 * B * np.exp(np.linspace(-25, 0, 20_001))
     size = (math.log(n) + np.array([entropy.at(float(one)) for one in e])) / (n * mu)
     integrand = e * (np.sqrt(2 * K * size) + 3 * size)
     steps = 0.5 * (integrand[1:] + integrand[:-1]) * np.diff(np.log(e))

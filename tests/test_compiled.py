@@ -79,6 +79,7 @@ def test_importing_writes_and_deletes_nothing_and_compiling_sweeps(copy: Path) -
     assert any(package.rglob("*.nbi"))
 
 
+@pytest.mark.soak
 def test_machine_code_from_disk_gives_the_same_bits_as_fresh(copy: Path) -> None:
     """The first process compiles what the second reads."""
     shutil.rmtree(copy / "marginbandits" / "__pycache__", ignore_errors=True)

@@ -32,10 +32,12 @@ class PerAction(SVM):
     ("oracle", "surrogate", "arguments", "skipped"),
     [
         (HingeERM, Hinge(0.5), {"margin": 0.5}, {}),
-        (HingeERM, Hinge(0.1), {"margin": 0.1, "radius": 3.0, "tolerance": 1e-6}, {}),
+        pytest.param(
+            *(HingeERM, Hinge(0.1), {"margin": 0.1, "radius": 3.0, "tolerance": 1e-6}, {}), marks=pytest.mark.soak
+        ),
         (HingeERM, None, {"margin": 0.5, "ridge": 1.0}, UNJUDGED),
         (RampERM, Ramp(0.5), {"margin": 0.5}, NO_GAP),
-        (RampERM, Ramp(0.1), {"margin": 0.1, "radius": 2.0}, NO_GAP),
+        pytest.param(RampERM, Ramp(0.1), {"margin": 0.1, "radius": 2.0}, NO_GAP, marks=pytest.mark.soak),
         (Trees, None, {"margin": 0.5}, UNJUDGED),
         (PerAction, None, {"margin": 0.5, "C": 1.0}, SHARED | UNJUDGED),
     ],

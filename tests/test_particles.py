@@ -156,6 +156,7 @@ def test_chains_follow_the_posterior_in_two_dimensions() -> None:
     assert errors(chains(2 * margin, temperature, 0.02, 2, 30, 200)).max() > 8
 
 
+@pytest.mark.soak
 def test_chains_follow_exact_line_sampling_in_fifty_dimensions() -> None:
     margin, temperature, d, n = 0.5, 0.3, 50, 300
     rows, losses, A, theta, C = problem(d, n)

@@ -44,6 +44,7 @@ from marginbandits.experiments.reproduce import Programme, _drawn, judged, text_
 from marginbandits.experiments.runner import locally, run_plan
 from marginbandits.experiments.store import Store
 from marginbandits.theory import Power, margin_ramp
+from tests.marks import at_length
 
 ROOT = Path(__file__).parent.parent
 
@@ -226,7 +227,7 @@ def contents(store: Store) -> dict[str, Mapping[str, float]]:
     return {key: one.values for key, one in store.experiments(store.finished()).items()}
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [2, *at_length([1])])
 def test_killed_midway_and_run_again_ends_the_same(workers: int, tmp_path: Path) -> None:
     script, file = tmp_path / "script.py", tmp_path / "results.sqlite"
     script.write_text(SCRIPT)

@@ -101,3 +101,52 @@ def _explored(law: Array, starts: Places, mask: Mask, share: float, mu: float) -
         keep = max(1.0 - n * floor, 0.0)
         for k in range(starts[i], starts[i + 1]):
             law[k] = keep * law[k] + floor if mask[k] else 0.0
+
+
+# Draws from laws, for `act`, `act_many` and `policies.sample`.
+
+
+@kernel
+def certain(law: Array) -> int:
+    """The action of probability 1, or -1."""
+    for a in range(law.shape[0]):
+        if law[a] > 0.0:
+            return a if law[a] == 1.0 else -1
+    return -1
+
+
+@kernel
+def uncertain(laws: Array, starts: Places) -> int:
+    """How many laws leave something to chance."""
+    n = 0
+    for i in range(starts.shape[0] - 1):
+        n += certain(laws[starts[i] : starts[i + 1]]) < 0
+    return n
+
+
+@kernel
+def drawn(law: Array, draw: float) -> int:
+    """The action at which the cumulative law first exceeds `draw`; never one of probability 0."""
+    total = 0.0
+    for a in range(law.shape[0]):
+        total += law[a]
+    left, chosen = draw * total, -1
+    for a in range(law.shape[0]):
+        if law[a] > 0.0:
+            chosen = a
+            left -= law[a]
+            if left < 0.0:
+                break
+    return chosen
+
+
+@kernel
+def drawn_each(laws: Array, starts: Places, draws: Array, actions: Places) -> None:
+    """An action of each law; only laws that leave something to chance use up a draw."""
+    used = 0
+    for i in range(actions.shape[0]):
+        law = laws[starts[i] : starts[i + 1]]
+        actions[i] = certain(law)
+        if actions[i] < 0:
+            actions[i] = drawn(law, draws[used])
+            used += 1

@@ -28,11 +28,11 @@ import numpy.typing as npt
 
 from marginbandits.arrays import Booleans, Numbers
 from marginbandits.compiled import kernel
+from marginbandits.laws import drawn, greedy_each
 from marginbandits.types import Array, Mask
 from marginbandits.validation import Constraint, Instance, Integer, OneOf, Real, quoted
 
 __all__ = ["explore", "greedy", "largest_of_normals", "proportional", "sample", "sharpened", "uniform"]
-# `greedy_rows` is for other kernels, and not among them: compiled code trusts its arguments.
 
 
 _ARRAY, _FLOAT, _BOOL = np.ndarray, np.dtype(np.float64), np.dtype(np.bool_)
@@ -62,7 +62,8 @@ def sharpened(values: Values, q: Annotated[float, _POWER], available: Available 
 def greedy(scores: Annotated[npt.ArrayLike, _ANY], available: Available = None) -> Array:
     """Uniform over the available actions of largest score."""
     s, mask, out, answer = _by_rows("scores", scores, available)
-    if not greedy_rows(s, mask, out):
+    starts = np.arange(0, s.size + 1, s.shape[1])
+    if not greedy_each(s.ravel(), starts, np.broadcast_to(mask, s.shape).ravel(), out.ravel()):
         raise ValueError(f"scores must not be NaN, got {quoted(scores)}")
     return answer
 
@@ -207,30 +208,6 @@ def _sharpened(values: Array, q: float, mask: Mask, out: Array) -> bool:
 
 
 @kernel
-def greedy_rows(scores: Array, mask: Mask, out: Array) -> bool:
-    """`greedy` for other kernels: row by row into `out`; False at a NaN, or where shapes do not match."""
-    n, k = scores.shape
-    if mask.shape[1] != k or mask.shape[0] not in (1, n) or out.shape != scores.shape:
-        return False
-    for i in range(n):
-        allowed = mask[i] if mask.shape[0] > 1 else mask[0]
-        largest = -np.inf
-        for a in range(k):
-            if np.isnan(scores[i, a]):
-                return False
-            if allowed[a]:
-                largest = max(largest, scores[i, a])
-        ties = 0
-        for a in range(k):
-            best = allowed[a] and scores[i, a] == largest
-            out[i, a] = 1.0 if best else 0.0
-            ties += best
-        for a in range(k):
-            out[i, a] /= ties
-    return True
-
-
-@kernel
 def _explore(distribution: Array, mu: float, mask: Mask, out: Array) -> bool:
     n, k = distribution.shape
     for i in range(n):
@@ -256,15 +233,7 @@ def _sample(distribution: Array, draw: float) -> int:
         least = min(least, distribution[a])
     if not (total < np.inf and least == 0.0 and 0.0 <= draw < 1.0):  # NaN is not below inf
         return -1
-    left = draw * total
-    chosen = -1
-    for a in range(distribution.shape[0]):
-        if distribution[a] > 0.0:
-            chosen = a
-            left -= distribution[a]
-            if left < 0.0:
-                break
-    return chosen
+    return drawn(distribution, draw)
 
 
 @kernel

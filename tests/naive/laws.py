@@ -5,7 +5,6 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 
 from marginbandits import laws, policies
-from marginbandits.learners import base
 from marginbandits.learners.baselines import squarecb
 from marginbandits.types import Array, Mask
 from tests.naive.twin import Places, law_of, layout, mask_of, pick, some, spans, twin
@@ -110,19 +109,6 @@ def sharpened(values: Array, q: float, mask: Mask, out: Array) -> bool:
     return True
 
 
-def _score_rows(rng: np.random.Generator) -> tuple[Array, Mask, Array]:
-    scores, mask, out = _rows(rng)
-    return _spoilt(rng, scores, np.nan, np.inf), mask, out
-
-
-@twin(policies.greedy_rows, _score_rows)
-def greedy_rows(scores: Array, mask: Mask, out: Array) -> bool:
-    for row, allowed, law in zip(scores, np.broadcast_to(mask, scores.shape), out, strict=True):
-        best = allowed & (row == row[allowed].max())
-        law[:] = best / max(best.sum(), 1)
-    return not np.isnan(scores).any()
-
-
 def _laws_to_floor(rng: np.random.Generator) -> tuple[Array, float, Mask, Array]:
     scores, mask, out = _rows(rng)
     law = np.array([law_of(rng, one) for one in np.broadcast_to(mask, scores.shape)]).reshape(scores.shape)
@@ -142,7 +128,7 @@ def _law_and_draw(rng: np.random.Generator) -> tuple[Array, float]:
     return pick(rng, law, 3 * law, np.array([0.25, 0.0, 0.5, 0.25])), pick(rng, 0.0, 0.25, 0.75, float(rng.random()))
 
 
-@twin(base._drawn, _law_and_draw)
+@twin(laws.drawn, _law_and_draw)
 @twin(policies._sample, _law_and_draw)
 def drawn(law: Array, draw: float) -> int:
     reached = [a for a in range(len(law)) if law[a] > 0 and law[: a + 1].sum() > draw * law.sum()]
@@ -156,18 +142,18 @@ def _many_laws(rng: np.random.Generator) -> tuple[Array, Places, Array, Places]:
     return law, starts, rng.random(n), np.empty(n, np.int64)
 
 
-@twin(base._certain, lambda rng: _law_and_draw(rng)[:1])
+@twin(laws.certain, lambda rng: _law_and_draw(rng)[:1])
 def certain(law: Array) -> int:
     positive = np.flatnonzero(law > 0)
     return int(positive[0]) if len(positive) and law[positive[0]] == 1.0 else -1
 
 
-@twin(base._uncertain, lambda rng: _many_laws(rng)[:2])
+@twin(laws.uncertain, lambda rng: _many_laws(rng)[:2])
 def uncertain(laws: Array, starts: Places) -> int:
     return sum(certain(laws[span]) < 0 for span in spans(starts))
 
 
-@twin(base._drawn_each, _many_laws)
+@twin(laws.drawn_each, _many_laws)
 def drawn_each(laws: Array, starts: Places, draws: Array, actions: Places) -> None:
     left = iter(draws)
     for i, span in enumerate(spans(starts)):

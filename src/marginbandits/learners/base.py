@@ -25,7 +25,6 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits import laws, saving
-from marginbandits.compiled import kernel
 from marginbandits.contexts import (
     FLOAT64,
     Batch,
@@ -125,9 +124,9 @@ class Learner(Stored, ABC):
         """
         with self._lock:
             law = self._law_of(*self._read(context, available))
-            action = _certain(law)
+            action = laws.certain(law)
             if action < 0:  # a certain action needs no draw
-                action = _drawn(law, self._draws.random())
+                action = laws.drawn(law, self._draws.random())
         return self._decided(action, law.item(action), law)
 
     def act_many(self, contexts: Any, *, available: Any = None) -> list[Decision]:
@@ -135,12 +134,12 @@ class Learner(Stored, ABC):
         with self._lock:
             flat, starts = self._laws_of(contexts, available)
             actions = np.empty(len(starts) - 1, np.int64)
-            _drawn_each(flat, starts, self._draws.random(_uncertain(flat, starts)), actions)
+            laws.drawn_each(flat, starts, self._draws.random(laws.uncertain(flat, starts)), actions)
         played = flat[starts[:-1] + actions].tolist()
         sizes = np.diff(starts)
         even = len(sizes) > 0 and (sizes == sizes[0]).all()
-        laws = list(flat.reshape(len(sizes), -1)) if even else np.split(flat, starts[1:-1])
-        return list(map(self._decided, actions.tolist(), played, laws))
+        each = list(flat.reshape(len(sizes), -1)) if even else np.split(flat, starts[1:-1])
+        return list(map(self._decided, actions.tolist(), played, each))
 
     def learn(
         self,
@@ -365,48 +364,3 @@ def _as_scipy(rows: Array) -> Any:
     import scipy.sparse
 
     return scipy.sparse.csr_array(rows)
-
-
-@kernel
-def _certain(law: Array) -> int:
-    """The action of probability 1, or -1."""
-    for a in range(law.shape[0]):
-        if law[a] > 0.0:
-            return a if law[a] == 1.0 else -1
-    return -1
-
-
-@kernel
-def _uncertain(laws: Array, starts: npt.NDArray[np.int64]) -> int:
-    """How many laws leave something to chance."""
-    n = 0
-    for i in range(starts.shape[0] - 1):
-        n += _certain(laws[starts[i] : starts[i + 1]]) < 0
-    return n
-
-
-@kernel
-def _drawn(law: Array, draw: float) -> int:
-    """The action at which the cumulative law first exceeds `draw`; never one of probability 0."""
-    total = 0.0
-    for a in range(law.shape[0]):
-        total += law[a]
-    left, chosen = draw * total, -1
-    for a in range(law.shape[0]):
-        if law[a] > 0.0:
-            chosen = a
-            left -= law[a]
-            if left < 0.0:
-                break
-    return chosen
-
-
-@kernel
-def _drawn_each(laws: Array, starts: npt.NDArray[np.int64], draws: Array, actions: npt.NDArray[np.int64]) -> None:
-    used = 0
-    for i in range(actions.shape[0]):
-        law = laws[starts[i] : starts[i + 1]]
-        actions[i] = _certain(law)
-        if actions[i] < 0:
-            actions[i] = _drawn(law, draws[used])
-            used += 1

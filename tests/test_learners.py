@@ -328,6 +328,7 @@ def test_copies_go_on_alike_and_apart(learner: type[mb.Learner]) -> None:
     assert copies[0].dumps() != before
 
 
+@pytest.mark.soak
 def test_a_wide_shared_ridge_can_be_loaded() -> None:
     agent = mb.LinUCB(2, features=mb.Identity(), seed=0)
     agent.learn(np.random.default_rng(0).standard_normal((2, 4200)), mb.Decision(0, 0.5), 0.5)

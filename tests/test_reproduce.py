@@ -69,7 +69,15 @@ def found(claim: Claim) -> Finding:
     return claim.judge(Results(Measured(unit.parameters, unit.run().values) for unit in units))
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda one: one.name)
+ON_A_PAGE = {"hinge-lmc", "lipschitz", "variance"}
+"""Claims that a document shows: `test_documents` runs them too."""
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [*(one for one in CLAIMS if one.name not in ON_A_PAGE), *at_length(one for one in CLAIMS if one.name in ON_A_PAGE)],
+    ids=lambda one: one.name,
+)
 def test_every_claim_runs_and_is_judged(claim: Claim) -> None:
     finding = found(tiny(claim))
     assert finding.lines
@@ -300,6 +308,7 @@ def test_the_command_writes_a_page_and_resumes(tmp_path: Path) -> None:
     assert "<script" not in page
 
 
+@pytest.mark.soak
 def test_the_command_runs_on_dask_and_its_folder_is_exported(tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     result = run("--quick", "--only", "figure-1", "--jobs", "2", "--dask", "local", "--out", out)

@@ -5,7 +5,7 @@
 One thread, defaults, digits (64 features, 10 actions) over and over through `act` and `learn`: rounds per second, the
 time of the last tenth of the run against the second, and how much resident memory the run adds. LinUCB on the same
 features plays the first tenth in the same run. Then the batched sampler's gradient at d = 500, K = 10, 8 particles,
-minibatch 256, against a float32 matrix product of the machine (2048 x 2048): operations of its two products, noise
+minibatch 256, against a matrix product of the machine (2048 x 2048): operations of its two products, noise
 excluded, the median of some turns.
 """
 

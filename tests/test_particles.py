@@ -10,7 +10,7 @@ from scipy.optimize import minimize_scalar
 
 from marginbandits.factors import carlson
 from marginbandits.reservoir import Reservoir
-from marginbandits.samplers.particles import absorb, hinge_slopes, langevin_step
+from marginbandits.samplers.particles import absorb, langevin_step
 from marginbandits.samplers.stored_pull import StoredPull
 from marginbandits.surrogates import Hinge, centred
 from marginbandits.types import Array
@@ -32,7 +32,8 @@ def chains(margin: float, temperature: float, step: float, d: int, n: int, n_kep
     particles = theta + temperature * rng.standard_normal((n_chains, d)) @ C
     kept = []
     for k in range(int((10 + n_kept) / step)):
-        pull = hinge_slopes(particles @ rows.T, losses, np.array([[margin]])) @ rows
+        scores = particles @ rows.T
+        pull = ((scores > margin) * (1 - losses) - (scores < -margin) * losses) @ rows
         langevin_step(particles, theta, C, pull, float(n), step, temperature, rng.standard_normal(particles.shape))
         if k * step >= 10 and k % int(1 / step) == 0:
             kept.append(particles.copy())

@@ -77,6 +77,22 @@ def lines(
                 point += references.place(a, k, weights, low, high, draw) * line
 
 
+def _looks(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, Array]:
+    n, rounds = pick(rng, 0, 1, 3), pick(rng, 0, 1, 8)
+    scores, losses, margins = rng.standard_normal((n, rounds)), rng.random(rounds), rng.random(n)
+    now = np.empty((n, rounds))
+    then = now.copy()
+    hinge_slopes(scores, losses, margins, then, then)
+    return scores, losses, margins, then if rng.random() < 0.5 else np.zeros((n, rounds)), now
+
+
+@twin(particles.hinge_slopes, _looks)
+def hinge_slopes(scores: Array, losses: Array, margins: Array, then: Array, now: Array) -> bool:
+    gamma = margins[:, None]
+    now[:] = (scores > gamma) * (1 - losses) - (scores < -gamma) * losses
+    return not np.array_equal(now, then)
+
+
 def _step(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, float, float, float, Array]:
     n, d = pick(rng, 0, 1, 3), pick(rng, 1, 2, 4, 5, 9)
     moved, pull, normals = some(rng, n, d), some(rng, n, d), some(rng, n, d)

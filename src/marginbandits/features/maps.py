@@ -158,8 +158,8 @@ class Bias(FeatureMap):
     def _transform(self, rows: Rows) -> Rows:
         if isinstance(rows, Sparse):
             return with_bias(rows)
-        out = np.ones((rows.shape[0], self.n_outputs))
-        out[:, :-1] = rows
+        out = np.empty((rows.shape[0], self.n_outputs))
+        out[:, :-1], out[:, -1] = rows, 1.0
         return out
 
 

@@ -20,24 +20,34 @@ Rows of `particles` are chains.
 Cotter, Roberts, Stuart & White (2013), "MCMC methods for functions: modifying old algorithms to make them faster".
 
 >>> import numpy as np
->>> hinge_slopes(np.array([[2.0, 0.5, -2.0]]), np.array([0.25, 0.25, 0.25]), np.array([[1.0]]))
-array([[ 0.75,  0.  , -0.25]])
+>>> scores, now = np.array([[2.0, 0.5, -2.0]]), np.empty((1, 3))
+>>> hinge_slopes(scores, np.full(3, 0.25), np.ones(1), np.zeros((1, 3)), now), now
+(True, array([[ 0.75,  0.  , -0.25]]))
 """
 
 import math
 
-import numpy as np
-
 from marginbandits.compiled import kernel
 from marginbandits.types import Array
 
-__all__ = ["hinge_slopes"]
-# `absorb` and `langevin_step` are compiled, and not among them: they trust the arrays that learners keep.
+__all__: list[str] = []
+# Everything here is compiled, and trusts the arrays that learners keep.
 
 
-def hinge_slopes(scores: Array, losses: Array, margins: Array) -> Array:
-    """Slope of V's terms in their scores, particles x rounds; `margins` is a column with one for each particle."""
-    return np.asarray((scores > margins) * (1 - losses) - (scores < -margins) * losses)
+@kernel
+def hinge_slopes(scores: Array, losses: Array, margins: Array, then: Array, now: Array) -> bool:
+    """Slopes of V's terms in their scores, particles x rounds, into `now`; whether any is not what it was `then`."""
+    changed = False
+    for i in range(scores.shape[0]):
+        for j in range(scores.shape[1]):
+            slope = 0.0
+            if scores[i, j] > margins[i]:
+                slope = 1.0 - losses[j]
+            elif scores[i, j] < -margins[i]:
+                slope = -losses[j]
+            now[i, j] = slope
+            changed |= slope != then[i, j]
+    return changed
 
 
 @kernel

@@ -15,6 +15,8 @@ Schmidt, Le Roux & Bach (2017), "Minimizing finite sums with the stochastic aver
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from marginbandits.samplers.particles import hinge_slopes
 from marginbandits.state import Field, Journal, Record, zeros
 from marginbandits.types import Array
@@ -49,12 +51,12 @@ class StoredPull(Record):
         margins: Array,
     ) -> None:
         """Look at the rounds `at` again for the particles `which`: two matrix products over all of them."""
-        now = hinge_slopes(particles @ rows.T, losses, margins[:, None])
-        change = now - self.slopes[block, which, at]
-        if change.any():
+        then, scores = self.slopes[block, which, at], particles @ rows.T
+        now = np.empty(then.shape)
+        if hinge_slopes(scores, losses, margins, then, now):
             self.journal.keep(self.total, (block, which))
             self.journal.keep(self.slopes, (block, which, at))
-            self.total[block, which] += change @ rows
+            self.total[block, which] += (now - then) @ rows
             self.slopes[block, which, at] = now
 
     def fields(self) -> Mapping[str, Field]:

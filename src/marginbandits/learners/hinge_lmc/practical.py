@@ -192,7 +192,7 @@ class HingeLMC(Learner):
         guesses = self._guesses(scores, one)
         prefer = guesses.argmax(1).repeat(self.n_particles)
         agreement = np.count_nonzero(scores.argmax(0) == prefer) / len(prefer)
-        mean, margin = scores[action].mean(), self._margins[0]
+        mean, margin = float(scores[action].sum()) / scores.shape[1], self._margins[0]
         potential = loss * max(margin + mean, 0.0) + (1.0 - loss) * max(margin - mean, 0.0)
         self._monitor.observe(agreement, potential, 1.0 / probability)
         if len(guesses) > 1 and len(scores) > 1:

@@ -94,6 +94,8 @@ BAD = [
     "bound --lp 1 1",
     "bound --lp 2",
     *(f"report {name}" for name in ("blob", "json", "plan", "short", "old", "broken", "half", "directory", "noreport")),
+    "export good --to table.xlsx",
+    "reproduce --quick --only figure-1 --jobs 1 --out good",
     *(f"export {name}" for name in ("blob", "json", "plan", "short", "empty", "old", "broken", "half", "directory")),
     *(f"bakeoff {SMALL} --out {name}" for name in ("old", "broken", "directory", "noreport", "file", "file/below")),
     f"bakeoff {SMALL} --out /proc/nowhere",

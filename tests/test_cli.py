@@ -141,7 +141,7 @@ def test_bound_shows_every_promise_and_from_when_it_means_something(known: list[
         (["bound", "--trees", "-1"], "--trees: c must be"),
         (["bound", "--lp", "3", "2"], "--lp: q must be"),
         (["bound", "--parametric", "3", "--bound", "0"], "--bound: bound must be"),
-        (["bakeoff", "--rounds", "3"], "3 is not in the range"),
+        (["bakeoff", "--rounds", "0"], "0 is not in the range"),
         (["bakeoff", "--rounds", "many"], "'many' is not a valid integer"),
         (["bakeoff", "--seeds", "0"], "0 is not in the range"),
         (["bakeoff", "--learner", "LinUCB"], "--learners"),

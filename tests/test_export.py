@@ -37,7 +37,7 @@ def reproduction() -> Iterator[Store]:
 
 def test_a_bake_off_has_a_row_per_task(bakeoff: Store, tmp_path: Path) -> None:
     text = to_csv(bakeoff)
-    assert text.startswith("data,learner,role,seed,n_actions,rounds,loss")
+    assert text.startswith("data,learner,class,role,seed,n_actions,rounds,loss")
     assert len(rows(bakeoff)) == 2 * len(EVIL)
     to_parquet(bakeoff, tmp_path / "o.parquet")
     table = pq.read_table(tmp_path / "o.parquet")

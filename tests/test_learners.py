@@ -341,3 +341,18 @@ def test_several_sparse_rows_are_no_vector() -> None:
     for call in (agent.act, agent.law, lambda x: agent.learn(x, mb.Decision(0, 0.5), 0.5)):
         with pytest.raises(ValueError, match="context must be a vector of 40 features as before, got rows"):
             call(rows[:2])
+
+
+def test_many_at_once_say_which_is_bad() -> None:
+    agent, contexts, good = mb.LinUCB(3, seed=0), np.ones((4, 2)), [mb.Decision(0, 0.5)] * 4
+    agent.learn(contexts[0], good[0], 0.5)
+    before = agent.dumps()
+    for message, call in {
+        r"losses\[3\]: loss must be a number in \[0, 1\], got 1.5": (contexts, good, [0, 0, 0, 1.5], None),
+        r"decisions\[1\]: action must be": (contexts, [good[0], mb.Decision(7, 0.5), *good[2:]], [0.0] * 4, None),
+        r"contexts\[2\]: available must leave": (contexts, good, [0.0] * 4, [None, None, [False] * 3, None]),
+        "contexts has nan at row 1, column 0": ([[1, 2], [np.nan, 1], [1, 1], [1, 1]], good, [0.0] * 4, None),
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            agent.learn_many(call[0], call[1], call[2], available=call[3])
+    assert agent.dumps() == before

@@ -101,14 +101,14 @@ class TestPlan:
                 'round = 3\ndata = ["iris"]\n[[learners]]\nclass = "LinUCB"',
                 "unknown entry 'round'; did you mean 'rounds'",
             ),
-            ('data = ["iris"]\n[[learners]]\nalpha = 1', "a learner needs a class"),
+            ('data = ["iris"]\n[[learners]]\nalpha = 1', "a learner must be a name or a table"),
             ('shuffle = "no"\ndata = ["iris"]\n[[learners]]\nclass = "LinUCB"', "shuffle must be a bool, got 'no'"),
             ('rounds = "many"\ndata = ["iris"]\n[[learners]]\nclass = "LinUCB"', "rounds must be a whole number"),
             ('seeds = 1.5\ndata = ["iris"]\n[[learners]]\nclass = "LinUCB"', "seeds must be a whole number"),
             ('label = 3\ndata = ["iris"]\n[[learners]]\nclass = "LinUCB"', "label must be a str"),
             ('data = "iris"\n[[learners]]\nclass = "LinUCB"', "data is no list"),
             ('data = [3]\n[[learners]]\nclass = "LinUCB"', "data must be a list of words, got 3"),
-            ('data = ["iris"]\nlearners = ["LinUCB"]', "a learner needs a class, got 'LinUCB'"),
+            ('data = ["iris"]\nlearners = [1]', "a learner must be a name or a table with a class, got 1"),
             ('data = ["iris"]\n[[learners]]\nclass = 3', "no learner is called 3"),
             ('data = ["iris"]\n[[learners]]\nclass = "LinUBC"', "did you mean 'LinUCB'"),
             ('data = ["iris"]\n[[learners]]\nclass = "LinUCB"\nname = 3', "the name of a learner must be"),
@@ -121,3 +121,14 @@ class TestPlan:
         with pytest.raises(ValueError, match=message) as refusal:
             Plan.from_toml(tmp_path / "plan.toml")
         assert str(refusal.value).startswith(f"{tmp_path / 'plan.toml'}: ")
+
+
+@pytest.mark.parametrize("given", [{"data": "iris"}, {"learners": "LinUCB"}, {"learners": [mb.LinUCB]}, {"data": [1]}])
+def test_lists_of_names_are_asked_for(given: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(given))} must be a list of names"):
+        Plan.of(**{"data": ["iris"], "learners": ["LinUCB"], **given})
+
+
+def test_a_plan_file_may_name_its_learners(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text('data = ["iris"]\nlearners = ["LinUCB", "LinTS(scale=0.3)"]')
+    assert [one.label for one in Plan.from_toml(tmp_path / "plan.toml").learners] == ["LinUCB", "LinTS(scale=0.3)"]

@@ -156,6 +156,8 @@ class TestRunner:
 SCRIPT = """
 import signal
 import sys
+import threading
+import time
 from marginbandits.experiments.runner import locally, run_plan
 from marginbandits.experiments.store import Store
 from tests.plans import slow_plan
@@ -198,3 +200,13 @@ class TestKilled:
             run_plan(slow_plan(), store, locally(1))
             assert contents(store) == undisturbed
             assert len(undisturbed) == 16
+
+
+def test_a_store_of_another_kind_of_run_is_refused(reference: list[tuple[object, ...]]) -> None:
+    with Store(":memory:") as store:
+        run_plan(small_plan(), store, locally(1))
+        store.set_facts({"run": "reproduce"})
+        with pytest.raises(ValueError, match="holds a reproduce, not a bakeoff: take another folder"):
+            run_plan(small_plan(), store, locally(1))
+        store.set_facts({"run": "bakeoff"})
+        assert contents(store) == reference

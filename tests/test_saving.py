@@ -204,7 +204,7 @@ def test_a_class_defined_again_is_meant_as_defined_last() -> None:
 
 
 def test_loading_as_the_wrong_class_is_refused(content: bytes) -> None:
-    with pytest.raises(ValueError, match="unknown LinTS 'LinUCB'"):
+    with pytest.raises(ValueError, match="it is a LinUCB, not a LinTS"):
         mb.LinTS.loads(content)
 
 
@@ -287,7 +287,7 @@ TAMPERED: dict[str, tuple[Callable[[Any, Any], None], str]] = {
     "no format": (field("format"), "not a marginbandits file"),
     "no class": (field("class"), "unknown Learner None"),
     "a function": (field("class", to="os.system"), "unknown Learner 'os.system'"),
-    "no learner": (field("class", to="Hinge"), "unknown Learner 'Hinge'"),
+    "no learner": (field("class", to="Hinge"), "it is a Hinge, not a Learner"),
     "the full name": (field("class", to="marginbandits.LinUCB"), "unknown Learner"),
     "an abstract class": (field("class", to="Learner"), "Learner"),
     "another learner": (field("class", to="LinTS"), "alpha"),
@@ -296,7 +296,10 @@ TAMPERED: dict[str, tuple[Callable[[Any, Any], None], str]] = {
     "an unknown parameter": (field("parameters", "beta", to=1), "beta"),
     "parameters that are none": (field("parameters", to=[1, 2]), "mapping"),
     "more actions than fit": (field("parameters", "n_actions", to=10**7), "takes"),
-    "an environment for features": (field("parameters", "features", to=ENVIRONMENT), "unknown Part"),
+    "an environment for features": (
+        field("parameters", "features", to=ENVIRONMENT),
+        "it is a LinearRealizable, not a Part",
+    ),
     "two hundred maps deep": (field("parameters", "features", to=deep()), "cannot be loaded|not a marginbandits file"),
     "constants it has not": (field("constants", to={"STEP": 1.0}), "constants must be"),
     "no constants": (field("constants"), "constants"),
@@ -414,3 +417,8 @@ def test_sizes_are_refused_before_they_are_asked_for(name: str) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 200e6
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no such folder: '.*nowhere'"):
+        mb.LinUCB(2, seed=0).save(tmp_path / "nowhere" / "agent.npz")

@@ -6,6 +6,7 @@ Whatever a user can cause is answered with a sentence and an exit status, never 
 import inspect
 import json
 import shlex
+import signal
 import sqlite3
 import sys
 import time
@@ -70,7 +71,7 @@ def main() -> None:
 )
 @click.option("--learners", help="Learners, separated by commas, as in LinUCB,LinTS(scale=0.2); all by default.")
 @click.option("--label", help="Label column of .csv and .parquet files, if not called label, target, class or y.")
-@click.option("--rounds", type=click.IntRange(min=20), default=3000, show_default=True, help="Rows to play, at most.")
+@click.option("--rounds", type=click.IntRange(min=1), default=3000, show_default=True, help="Rows to play, at most.")
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Orders to play them in.")
 @click.option("--keep-order", is_flag=True, help="Play rows in the order of the file (data that drifts).")
 @click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Processes.")
@@ -162,7 +163,10 @@ def export(folder: Path, kind: str | None, to: Path | None) -> None:
     A bake-off has a line per finished task, a reproduction a line per number measured.
     """
     from marginbandits.experiments.export import to_csv, to_parquet
+    from marginbandits.saving import write_text
 
+    if kind is None and to is not None and to.suffix not in (".csv", ".parquet"):
+        raise click.UsageError(f"--to must end in .csv or .parquet, got {to}; or say --format")
     kind = kind or ("parquet" if to is not None and to.suffix == ".parquet" else "csv")
     if kind == "parquet" and to is None:
         raise click.UsageError("Parquet is not text: give a file with --to")
@@ -170,7 +174,7 @@ def export(folder: Path, kind: str | None, to: Path | None) -> None:
         if to is None:
             click.echo(to_csv(store), nl=False)
         elif kind == "csv":
-            to.write_text(to_csv(store), encoding="utf-8")
+            write_text(to, to_csv(store))
         else:
             to_parquet(store, to)
 
@@ -325,8 +329,12 @@ def _spread(dask: str | None, jobs: int) -> "Spread":
 
 def _run(sweep: "Sweep", store: "Store", spread: "Spread", words: str) -> int:
     """Say what there is to do, do it, and say how it goes; returns how many tasks failed."""
-    from marginbandits.experiments.runner import run_plan
+    from marginbandits.experiments.runner import refuse_another, run_plan
 
+    try:
+        refuse_another(store, sweep.facts())
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
     store.set_facts({"command": shlex.join(["marginbandits", *sys.argv[1:]])})
     keys = [task.key for task in sweep.tasks()]
     done, again = len(store.finished().keys() & set(keys)), len(keys) - len(set(keys))
@@ -336,6 +344,7 @@ def _run(sweep: "Sweep", store: "Store", spread: "Spread", words: str) -> int:
         with _progress(len(set(keys)), done) as tell:
             return run_plan(sweep, store, spread, progress=tell)
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is ending already: a second one would only interrupt that
         raise click.ClickException("interrupted; what was finished is kept, run the same command to go on") from None
 
 

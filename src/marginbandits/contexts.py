@@ -168,7 +168,9 @@ def refuse_bad(name: str, rows: Array) -> None:
     """Raise a ValueError that shows the first value which is not finite, within ±1e100."""
     where = _first_bad(rows.reshape(-1, rows.shape[-1]), LARGEST) if rows.size else -1
     if where >= 0:
-        raise ValueError(f"{name} has {rows.ravel()[where]} at position {where}; it must be finite, within ±1e100")
+        row, column = divmod(where, rows.shape[-1])
+        place = f"row {row}, column {column}" if rows.size > rows.shape[-1] else f"position {column}"
+        raise ValueError(f"{name} has {rows.ravel()[where]} at {place}; it must be finite, within ±1e100")
 
 
 def read_one(context: Any, shape: Shape | None) -> tuple[Rows, bool]:
@@ -270,7 +272,11 @@ def _from_scipy(matrix: Any) -> Sparse:
         raise ValueError(f"context must be numbers, got {quoted(matrix)}")
     if matrix.ndim > 2 or (matrix.ndim == 2 and matrix.shape[0] > _MOST_ROWS):
         raise ValueError(f"context must have at most {_MOST_ROWS:,} rows, got shape {matrix.shape}")
-    rows = scipy.sparse.csr_array(matrix.reshape(1, -1) if matrix.ndim == 1 else matrix, dtype=float)
+    try:
+        rows = scipy.sparse.csr_array(matrix.reshape(1, -1) if matrix.ndim == 1 else matrix, dtype=float)
+        rows.check_format()  # SciPy itself believes whatever a matrix was made of, and compiled code would follow it
+    except (ValueError, IndexError) as error:
+        raise ValueError(f"context must be a sound sparse matrix: {error}") from error
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()

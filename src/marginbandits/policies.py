@@ -116,7 +116,7 @@ def largest_of_normals(
     if d.shape != m.shape:
         raise ValueError(f"deviation must be {len(m)} numbers, one for each mean, got {quoted(deviation)}")
     mask = _mask(available, len(m), len(m))[0]
-    widest = d.max()
+    widest = d[mask].max()
     if not widest > 0.0:
         return greedy(m, mask)
     return _largest_of_normals(m, np.maximum(d, 1e-12 * widest), mask)

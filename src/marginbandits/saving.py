@@ -9,6 +9,7 @@ Of an array only what is filled is written: the rows that are no longer what the
 that is not 0, and of triangular matrices one half.
 """
 
+import errno
 import io
 import json
 import os
@@ -81,6 +82,8 @@ class Archive:
         """What `to_bytes` wrote; anything else is refused, in no more memory than the content takes."""
         try:
             arrays = _members(content)
+            if _HEADER not in arrays:
+                raise ValueError("it has no header")
             header = json.loads(arrays.pop(_HEADER).tobytes().decode())
             version = header["format"]
         except Exception as error:  # whatever a damaged file makes its readers raise
@@ -213,7 +216,12 @@ def write_target(target: Source, content: bytes) -> None:
             raise ValueError(f"target must be a path or a file open for writing bytes, got {quoted(target)}")
         target.write(content)
         return
+    if Path(target).exists() and not Path(target).is_file():  # a pipe, a device
+        Path(target).write_bytes(content)
+        return
     path = Path(os.path.realpath(target))  # a link goes on pointing where it did
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
     partial = path.with_name(f".{secrets.token_hex(12)}.partial")
     try:
         with partial.open("xb") as file:
@@ -225,6 +233,11 @@ def write_target(target: Source, content: bytes) -> None:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """As `write_target`; what is no text, as in names of files that are not UTF-8, is written as an escape."""
+    write_target(path, text.encode("utf-8", "backslashreplace"))
 
 
 def describe(thing: object) -> Any:
@@ -275,9 +288,10 @@ def rebuild(description: Any, family: type[T]) -> T:
     if not isinstance(description, dict):
         raise ValueError(f"a {family.__name__} must be described by a mapping, got {quoted(description)}")
     name, arguments = description.get("class"), description.get("parameters")
-    if isinstance(name, str):
-        exported(name)  # imported when first asked for: now, if it has not been yet
+    another = exported(name) if isinstance(name, str) else None  # imported when first asked for: now, if not before
     found = [one for one in _subclasses(family) if public_name(one) == name]
+    if isinstance(another, type) and not found:
+        raise ValueError(f"it is a {name}, not a {family.__name__}")
     if not found:
         raise ValueError(f"unknown {family.__name__} {quoted(name)}: import the module that defines it, then load")
     if not isinstance(arguments, dict):

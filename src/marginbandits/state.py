@@ -159,7 +159,7 @@ class Journal:
         self.stamp = 0
         self.kept: list[Any] = []
         self._whole = self._drawn = False
-        self._records: list[Record] = []
+        self.records: tuple[Record, ...] = ()
 
     def begin(self) -> None:
         """Forget what was kept: a round begins."""
@@ -174,7 +174,7 @@ class Journal:
 
     def keeps_itself(self, record: Record) -> None:
         """A record that keeps what it changes under the journal's `stamp`, by itself."""
-        self._records.append(record)
+        self.records = (*self.records, record)
 
     def keep_all(self, state: State) -> None:
         """Remember everything, once for many rounds."""
@@ -202,7 +202,7 @@ class Journal:
             try:
                 for entry in reversed(self.kept):
                     self._put_back(entry)
-                for record in () if self._whole else self._records:
+                for record in () if self._whole else self.records:
                     record.undo(self.stamp)
                 self.kept.clear()
             except KeyboardInterrupt:

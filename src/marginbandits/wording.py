@@ -41,5 +41,6 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     "; did you mean 'digits'?"
     """
     names = sorted(known)
-    near = difflib.get_close_matches(word[:100], names, 1, cutoff=0.5)
+    same = [name for name in names if name.lower() == word.lower()]
+    near = same or difflib.get_close_matches(word[:100], names, 1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(names)}"

@@ -49,10 +49,32 @@ def batches_equal_single_rounds(build: Build) -> None:
             one.learn(context, decision, cost)
         two.learn_many(np.array(contexts), batch, costs)
         expect(same_arrays(one.state(), two.state()), "learn_many differs from learn")
+        _masked_batch(one, two, matrix=matrix)
         spoilt = np.array(contexts)
         spoilt[-1] = np.nan
         refuses("context", np.nan, two.learn_many, spoilt, batch, costs)
         expect(same_arrays(one.state(), two.state()), "a refused batch changed what was learnt")
+
+
+def _masked_batch(one: Learner, two: Learner, *, matrix: bool) -> None:
+    """Two equal learners: one plays and learns under masks one by one, the other all at once, and from rewards."""
+    contexts, losses = zip(*stream(12, matrix=matrix, seed=7), strict=True)
+    masks = [np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1], [0, 1, 0]], bool)[t % 4] for t in range(12)]
+    alone = [one.law(context, available=mask) for context, mask in zip(contexts, masks, strict=True)]
+    expect(np.array_equal(two.laws(np.array(contexts), available=masks), alone), "laws differ from law under masks")
+    single = [one.act(context, available=mask) for context, mask in zip(contexts, masks, strict=True)]
+    batch = two.act_many(np.array(contexts), available=masks)
+    for first, second, law, mask in zip(single, batch, alone, masks, strict=True):
+        expect(bool(mask[first.action]), "act played an action that is not available")
+        expect(first.probability == law[first.action], "under a mask, probability must be that of the action")
+        expect(np.array_equal(np.array(first.distribution), law), "under a mask, act must draw from the law")
+        expect(first.action == second.action, "act_many differs from act under masks")
+        expect(np.array_equal(np.array(second.distribution), law), "act_many must draw from the laws under masks")
+    costs = [float(loss[decision.action]) for loss, decision in zip(losses, single, strict=True)]
+    for context, decision, cost, mask in zip(contexts, single, costs, masks, strict=True):
+        one.learn(context, decision, cost, available=mask)
+    two.learn_many(np.array(contexts), batch, rewards=[1.0 - cost for cost in costs], available=masks)
+    expect(same_arrays(one.state(), two.state()), "learn_many differs from learn under masks, or from rewards")
 
 
 @learner_check
@@ -139,10 +161,20 @@ def _failing(agent: Learner, after: int) -> Iterator[None]:
 @learner_check
 def masked_rows_reach_nothing(build: Build) -> None:
     """Rows of actions that are not available, whatever they hold, change no law and nothing that is learnt."""
-    if not any_number_of_rows(build()):
+    rng = np.random.default_rng(6)
+    one, two = build(), build()
+    for context, losses in stream(40, matrix=True):
+        mask, other = np.array([True, False, True]), context.copy()
+        other[1] = 1e3 * rng.standard_normal(D)
+        action = int(rng.choice([0, 2]))
+        laws = [agent.law(x, available=mask) for agent, x in ((one, context), (two, other))]
+        expect(np.array_equal(*laws), "what a masked row holds changed the law")
+        for agent, x in ((one, context), (two, other)):
+            agent.learn(x, Decision(action, 1 / K), losses[action], available=mask)
+    expect(same_arrays(one.state(), two.state()), "what a masked row holds changed what was learnt")
+    if not any_number_of_rows(one):
         return
     one, two = build(), build()
-    rng = np.random.default_rng(6)
     for context, losses in stream(40, matrix=True):
         padded = np.insert(context, [1, 3], 1e6 * rng.standard_normal((2, D)), axis=0)
         mask = np.array([True, False, True, True, False])

@@ -56,7 +56,7 @@ def value(text: str) -> Any:
         return [value(one) for one in words(text[1:-1])]
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return text
 
 
@@ -76,7 +76,10 @@ def learner_spec(text: str) -> LearnerSpec:
             raise ValueError(f"a parameter is written name=value, got {quoted(part)} in {quoted(text)}")
         if name in parameters:
             raise ValueError(f"the parameter {name} is given twice in {quoted(text)}")
-        parameters[name] = value(rest)
+        try:
+            parameters[name] = value(rest)
+        except RecursionError:
+            raise ValueError(f"{name} must not be nested so deeply, got {quoted(rest)}") from None
     return spec(match[1], parameters)
 
 
@@ -111,7 +114,9 @@ def plan_entries(path: Path) -> dict[str, Any]:
 
 
 def _entry(entry: object) -> LearnerSpec:
+    if isinstance(entry, str):
+        return learner_spec(entry)
     if not isinstance(entry, dict) or "class" not in entry:
-        raise ValueError(f"a learner needs a class, got {quoted(entry)}")
+        raise ValueError(f"a learner must be a name or a table with a class, got {quoted(entry)}")
     rest = dict(entry)
     return spec(rest.pop("class"), label=rest.pop("name", None), parameters=rest)

@@ -48,13 +48,14 @@ def to_parquet(store: Store, path: Path) -> None:
 
 def _tasks(store: Store) -> Iterator[dict[str, Any]]:
     record = bake_off(store)
-    roles = {one.name: one.role for one in record.entrants}
+    entrants = {one.name: one for one in record.entrants}
     for run in record.runs:
         if run.outcome is not None:
             yield {
                 "data": run.data,
                 "learner": run.learner,
-                "role": roles[run.learner],
+                "class": entrants[run.learner].family,
+                "role": entrants[run.learner].role,
                 "seed": run.seed,
                 "n_actions": run.outcome.n_actions,
                 "rounds": len(run.outcome.losses),

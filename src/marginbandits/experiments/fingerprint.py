@@ -81,9 +81,24 @@ def _foreign(thing: type | Callable[..., Any]) -> Iterator[str]:
 
 
 def _compiled(thing: object) -> str:
-    """What was made of a source that is gone: instructions, names and constants of every function."""
-    functions = vars(thing).values() if inspect.isclass(thing) else [thing]
-    return "".join(_instructions(one.__code__) for one in functions if inspect.isfunction(one))
+    """What was made of a source that is gone: of every function instructions, names, constants and defaults; values."""
+    if not inspect.isclass(thing):
+        return _made(thing)
+    own = {name: one for name, one in vars(thing).items() if name not in _OF_ANY_CLASS}
+    return "".join(f"{name} {_made(one)}\n" for name, one in own.items())
+
+
+_OF_ANY_CLASS = {"__module__", "__dict__", "__weakref__", "__doc__", "__abstractmethods__", "_abc_impl"}
+
+
+def _made(thing: object) -> str:
+    """A function, whatever it is wrapped in, or a value."""
+    if isinstance(thing, property):
+        return "".join(_made(one) for one in (thing.fget, thing.fset, thing.fdel) if one is not None)
+    thing = inspect.unwrap(getattr(thing, "__func__", thing))  # type: ignore[arg-type]  # whatever it is
+    if inspect.isfunction(thing):
+        return _instructions(thing.__code__) + json.dumps(_plain([thing.__defaults__, thing.__kwdefaults__]))
+    return json.dumps(_plain(thing), sort_keys=True)
 
 
 def _instructions(made: CodeType) -> str:

@@ -111,6 +111,10 @@ class Plan:
         label: Annotated[str | None, Instance(str, type(None))] = None,
     ) -> "Plan":
         """The plan of names, files and folders; everything is looked up and read once, so mistakes show now."""
+        if isinstance(data, str) or not all(isinstance(one, str) for one in data):
+            raise ValueError(f"data must be a list of names, got {quoted(data)}")
+        if isinstance(learners, str) or not all(isinstance(one, str | LearnerSpec) for one in learners):
+            raise ValueError(f"learners must be a list of names or LearnerSpecs, got {quoted(learners)}")
         specs = [one if isinstance(one, LearnerSpec) else learner_spec(one) for one in learners]
         sets = [one for source in data for one in find_data(source, label, rounds=rounds)]
         for what, values in (("learners", [s.label for s in specs]), ("data", [d.name for d in sets])):

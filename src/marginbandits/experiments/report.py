@@ -14,6 +14,7 @@ from marginbandits.experiments.marks import Mark
 from marginbandits.experiments.results import bake_off
 from marginbandits.experiments.store import Store
 from marginbandits.experiments.summary import LEARNABLE, LEVEL, Absent, Standing, Summary, summarise
+from marginbandits.saving import write_text
 
 __all__ = ["result_sentence", "text_table", "write_report"]
 
@@ -72,7 +73,7 @@ def write_report(store: Store, path: Path, *, hindsight: bool = False) -> Summar
         failed_tasks(record.failures),
         rerun({"command": store.fact("command") or "", **settings}),
     ]
-    path.write_text(page("Bake-off", body, pick_style(len(summary.learners))), encoding="utf-8")
+    write_text(path, page("Bake-off", body, pick_style(len(summary.learners))))
     return summary
 
 

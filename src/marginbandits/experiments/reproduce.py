@@ -32,6 +32,7 @@ from marginbandits.experiments.forest import forest
 from marginbandits.experiments.html import count, failed_tasks, figure, page, rerun, table
 from marginbandits.experiments.store import Store
 from marginbandits.experiments.svg import xy_chart
+from marginbandits.saving import write_text
 
 __all__ = ["Programme", "judged", "text_lines", "write_page"]
 
@@ -126,7 +127,7 @@ def write_page(programme: Programme, store: Store, path: Path) -> list[Finding]:
             }
         ),
     ]
-    path.write_text(page("The paper, run", body), encoding="utf-8")
+    write_text(path, page("The paper, run", body))
     return findings
 
 

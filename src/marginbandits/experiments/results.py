@@ -7,6 +7,7 @@ from typing import Any
 from marginbandits.experiments.measure import METRICS
 from marginbandits.experiments.specs import Role
 from marginbandits.experiments.store import Outcome, Store
+from marginbandits.validation import quoted
 
 __all__ = ["BakeOff", "Entrant", "Run", "bake_off"]
 
@@ -60,6 +61,9 @@ def bake_off(store: Store) -> BakeOff:
         entrants = [Entrant(str(one["name"]), str(one["class"]), one["role"]) for one in plan["learners"]]
         named = [(str(learner), str(data), int(seed), str(key)) for learner, data, seed, key in tasks]
         shuffle, _ = bool(plan["shuffle"]), int(plan["rounds"])
+        strangers = {learner for learner, *_ in named} - {one.name for one in entrants}
+        if strangers:
+            raise ValueError(f"{quoted(min(strangers))} is no learner of the plan")
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{store.path} is damaged at its plan ({error!r}): take a new folder") from error
     keys = {key for *_, key in named}

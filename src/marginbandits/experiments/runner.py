@@ -6,13 +6,14 @@ this process, n in n processes; `dask_runner` puts the same function on a cluste
 """
 
 import dataclasses
+import itertools
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 import time
 import traceback
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -68,19 +69,30 @@ def run_task(task: Task) -> Record:
     start = time.perf_counter()
     try:
         with threadpool_limits(1):
-            record = task.run()
+            record = dataclasses.replace(task.run(), seconds=time.perf_counter() - start)
+        pickle.dumps(record)  # what cannot travel, or be kept, is this task's failure and nobody else's
     except TooLargeError as error:
         return Failure(task.key, str(error))
     except MemoryError as error:
         return Failure(task.key, f"it needs more memory than there is: {error}")
-    except Exception:  # a task's failure is a result: it is stored, reported, and the others go on
+    except (Exception, SystemExit, GeneratorExit):  # a failure is a result: it is stored, told, and the others go on
         return Failure(task.key, traceback.format_exc())
-    return dataclasses.replace(record, seconds=time.perf_counter() - start)
+    return record
+
+
+def _run_in_worker(task: Task) -> Record:
+    """There an interrupt is not the user's: those are the parent's to see."""
+    try:
+        return run_task(task)
+    except KeyboardInterrupt:
+        return Failure(task.key, traceback.format_exc())
 
 
 def run_plan(plan: Sweep, store: Store, spread: Spread, *, progress: Callable[[Forecast], object] | None = None) -> int:
     """Run what the store does not have yet; returns how many tasks failed. `progress` is told after each."""
-    store.set_facts(plan.facts())
+    facts = plan.facts()
+    refuse_another(store, facts)
+    store.set_facts(facts)
     took = store.finished()
     tasks = {task.key: task for task in plan.tasks()}
     left = [task for key, task in tasks.items() if key not in took]
@@ -97,6 +109,13 @@ def run_plan(plan: Sweep, store: Store, spread: Spread, *, progress: Callable[[F
     return failed
 
 
+def refuse_another(store: Store, facts: Mapping[str, object]) -> None:
+    """Raise a ValueError where the store is another kind of run's: its results would no longer be found."""
+    before = store.fact("run")
+    if before not in (None, facts["run"]):
+        raise ValueError(f"{store.path} holds a {before}, not a {facts['run']}: take another folder")
+
+
 def locally(workers: int) -> Spread:
     """Spread over processes of this machine; with 1, no process is started."""
     if workers == 1:
@@ -111,6 +130,19 @@ def _in_processes(tasks: Iterable[Task], workers: int) -> Iterator[Record]:
     """
     with _interrupts_noted() as raise_if_interrupted:
         yield from _in_pools(tasks, workers, raise_if_interrupted)
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Interrupts wait; a process begun meanwhile never sees one."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
@@ -137,43 +169,48 @@ def _interrupts_noted() -> Iterator[Callable[[], None]]:
 
 
 def _in_pools(tasks: Iterable[Task], workers: int, raise_if_interrupted: Callable[[], None]) -> Iterator[Record]:
-    waiting, suspects, suspected = iter(tasks), deque[Task](), set[str]()
+    waiting = iter(tasks)
     while True:
-        pool = ProcessPoolExecutor(workers, _SPAWN, initializer=_follow_the_parent)
-        under_way: dict[Future[Record], Task] = {}
-        try:
-            while True:
-                # Few at a time: an interrupt then gives up only these, and memory does not grow with the plan.
-                while len(under_way) < (1 if suspected else 2 * workers):
-                    task = suspects.popleft() if suspects else next(waiting, None)
-                    if task is None:
-                        break
-                    try:
-                        under_way[pool.submit(run_task, task)] = task
-                    except BrokenProcessPool:  # by one of the others: this one has not begun
-                        suspects.appendleft(task)
-                        raise
-                if not under_way:
-                    return
-                raise_if_interrupted()
-                for future in wait(under_way, timeout=0.2, return_when=FIRST_COMPLETED).done:
-                    result = future.result()
-                    suspected.discard(under_way.pop(future).key)
-                    yield result
-        except BrokenProcessPool:
-            for task in under_way.values():
-                if task.key in suspected:  # it was alone
-                    suspected.remove(task.key)
-                    yield Failure(task.key, "its process died: out of memory, or killed")
-                else:
-                    suspected.add(task.key)
-                    suspects.append(task)
-        finally:
-            # Before Python 3.14 there is no public way to end tasks under way.
-            processes = list((pool._processes or {}).values())
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in processes:
-                process.terminate()
+        lost: list[Task] = []
+        yield from _in_a_pool(waiting, workers, lost, raise_if_interrupted)
+        if not lost:
+            return
+        for task in lost:  # each in a process of its own: what one leaves behind is not blamed on the next
+            again: list[Task] = []
+            yield from _in_a_pool(iter([task]), 1, again, raise_if_interrupted)
+            if again:
+                yield Failure(task.key, "its process died: out of memory, killed, or unable to import it")
+
+
+def _in_a_pool(
+    waiting: Iterator[Task], workers: int, lost: list[Task], raise_if_interrupted: Callable[[], None]
+) -> Iterator[Record]:
+    """Run what is waiting, until it is done or a worker dies: then `lost` gets what was under way."""
+    pool = ProcessPoolExecutor(workers, _SPAWN, initializer=_follow_the_parent)
+    under_way: dict[Future[Record], Task] = {}
+    try:
+        while True:
+            # Few at a time: an interrupt then gives up only these, and memory does not grow with the plan.
+            for task in itertools.islice(waiting, 2 * workers - len(under_way)):
+                lost.append(task)  # until it has begun
+                with _interrupts_held():  # a worker that begins now is deaf to them, from its first line on
+                    under_way[pool.submit(_run_in_worker, task)] = task
+                lost.pop()
+            if not under_way:
+                return
+            raise_if_interrupted()
+            for future in wait(under_way, timeout=0.2, return_when=FIRST_COMPLETED).done:
+                result = future.result()
+                del under_way[future]
+                yield result
+    except BrokenProcessPool:
+        lost.extend(under_way.values())
+    finally:
+        # Before Python 3.14 there is no public way to end tasks under way.
+        processes = list((pool._processes or {}).values())
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.terminate()
 
 
 def _follow_the_parent() -> None:

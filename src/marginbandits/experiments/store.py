@@ -115,10 +115,15 @@ class Store:
             if isinstance(record, Outcome):
                 blob = zlib.compress(np.asarray(record.losses, np.float32).tobytes(), 6)
                 self._write(
-                    "outcomes", record.key, record.seconds, record.n_actions, blob, json.dumps(dict(record.metrics))
+                    "outcomes",
+                    record.key,
+                    record.seconds,
+                    record.n_actions,
+                    blob,
+                    json.dumps(dict(record.metrics), default=float),
                 )
             else:
-                self._write("experiments", record.key, record.seconds, json.dumps(dict(record.values)))
+                self._write("experiments", record.key, record.seconds, json.dumps(dict(record.values), default=float))
             self._db.execute("DELETE FROM failures WHERE key = ?", (record.key,))
 
     def finished(self) -> dict[str, float]:

@@ -39,7 +39,7 @@ from marginbandits.contexts import (
     shared,
 )
 from marginbandits.features import FeatureMap, feature_map
-from marginbandits.learners.inputs import is_one_mask, read_decision, read_loss, read_mask, read_masks
+from marginbandits.learners.inputs import each, is_one_mask, read_decision, read_loss, read_mask, read_masks
 from marginbandits.learners.stored import Stored
 from marginbandits.state import Field, Journal, Record, State, TooLargeError, room, zeros
 from marginbandits.types import Array, Decision, Mask
@@ -127,6 +127,8 @@ class Learner(Stored, ABC):
             action = laws.certain(law)
             if action < 0:  # a certain action needs no draw
                 action = laws.drawn(law, self._draws.random())
+            if action < 0:
+                raise FloatingPointError("the model's numbers are no longer finite")
         return self._decided(action, law.item(action), law)
 
     def act_many(self, contexts: Any, *, available: Any = None) -> list[Decision]:
@@ -135,11 +137,13 @@ class Learner(Stored, ABC):
             flat, starts = self._laws_of(contexts, available)
             actions = np.empty(len(starts) - 1, np.int64)
             laws.drawn_each(flat, starts, self._draws.random(laws.uncertain(flat, starts)), actions)
+            if (actions < 0).any():
+                raise FloatingPointError("the model's numbers are no longer finite")
         played = flat[starts[:-1] + actions].tolist()
         sizes = np.diff(starts)
         even = len(sizes) > 0 and (sizes == sizes[0]).all()
-        each = list(flat.reshape(len(sizes), -1)) if even else np.split(flat, starts[1:-1])
-        return list(map(self._decided, actions.tolist(), played, each))
+        apart = list(flat.reshape(len(sizes), -1)) if even else np.split(flat, starts[1:-1])
+        return list(map(self._decided, actions.tolist(), played, apart))
 
     def learn(
         self,
@@ -185,19 +189,17 @@ class Learner(Stored, ABC):
             if losses is not None and rewards is not None:
                 raise ValueError("give either losses or rewards, not both")
             if losses is not None:
-                costs = [read_loss(loss, None) for loss in several("losses", losses, len(read))]
+                costs = each("losses", several("losses", losses, len(read)), lambda loss: read_loss(loss, None))
             elif rewards is not None:
-                costs = [read_loss(None, reward) for reward in several("rewards", rewards, len(read))]
+                costs = each("rewards", several("rewards", rewards, len(read)), lambda one: read_loss(None, one))
             else:
                 raise ValueError("give either losses or rewards, one for each context")
             if not len(read) == len(given) == len(costs):
                 raise ValueError(f"{len(read)} contexts, {len(given)} decisions and {len(costs)} losses do not match")
-            rounds = [
-                (batch, *self._read_decision(decision, batch, mask), cost)
-                for (batch, mask), decision, cost in zip(read, given, costs, strict=True)
-            ]
-            self._ready(len(rounds))
-            self._whole([(batch, action, cost, probability) for batch, action, probability, cost in rounds])
+            played = each("decisions", zip(given, read, strict=True), lambda one: self._read_decision(one[0], *one[1]))
+            self._ready(len(read))
+            together = zip(read, played, costs, strict=True)
+            self._whole([(batch, action, cost, probability) for (batch, _), (action, probability), cost in together])
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The live arrays that hold everything learnt, features included."""
@@ -237,11 +239,11 @@ class Learner(Stored, ABC):
         return shared([kept]), mask
 
     def _read_each(self, contexts: Any, available: Any) -> list[tuple[Batch, Mask | None]]:
-        each, rows, together = read_many(contexts, self._shape)
+        found, rows, together = read_many(contexts, self._shape)
         if rows is not None:
-            each = list(map(per_action(rows, 1).rows_of, range(len(rows))))
-        masks = read_masks(available, len(each))
-        return [self._one(one, together, mask) for one, mask in zip(each, masks, strict=True)]
+            found = list(map(per_action(rows, 1).rows_of, range(len(rows))))
+        masks = read_masks(available, len(found))
+        return each("contexts", zip(found, masks, strict=True), lambda one: self._one(one[0], together, one[1]))
 
     def _admitted(self, rows: Rows, together: bool) -> Rows:
         """Rows as this learner takes them; a learner on a ball, or in a space, fills this to refuse others."""
@@ -281,14 +283,14 @@ class Learner(Stored, ABC):
 
     def _laws_of(self, contexts: Any, available: Any) -> tuple[Array, npt.NDArray[np.int64]]:
         """All laws in one array, and where each begins; in one go where no rows are to be left out."""
-        each, rows, together = read_many(contexts, self._shape)
+        several_rows, rows, together = read_many(contexts, self._shape)
         plain = available is None or (rows is not None and is_one_mask(available))
-        if plain and (rows is None or len(rows)) and (rows is not None or each):
+        if plain and (rows is None or len(rows)) and (rows is not None or several_rows):
             if rows is not None:
                 mask = None if available is None else np.tile(read_mask(available, self.n_actions), len(rows))
                 batch = per_action(self._admitted(rows, False), self.n_actions, mask)
             else:
-                batch = shared([self._admitted(one, together) for one in each])
+                batch = shared([self._admitted(one, together) for one in several_rows])
             return self._law_of(batch, None), batch.starts
         found = [self._law_of(batch, mask) for batch, mask in self._read_each(contexts, available)]
         starts = np.concatenate([[0], np.cumsum([len(law) for law in found])]).astype(np.int64)
@@ -326,6 +328,7 @@ class Learner(Stored, ABC):
         """Allocate everything, in at most so many bytes; the journal remembers that there was nothing."""
         for name in ("_shape", "_map", "_state", "_vector"):
             self._journal.keep_attribute(self, name)
+        self._journal.keep_attribute(self._journal, "records")
         self._chance()
         try:
             with room(size):

@@ -190,8 +190,8 @@ class ExponentialWeights(Learner):
             np.exp(-self.eta * self._cost, out=self._q)
 
     def _check(self) -> None:
-        if not self._q.any() or self._cost.min() > 0.0:
-            raise ValueError("weights must not all be 0, and the smallest cost must be")
+        if self._q.max() < 1.0 or self._cost.min() > 0.0:
+            raise ValueError("the largest of weights must be 1, and the smallest cost 0")
 
     # Its parts.
 

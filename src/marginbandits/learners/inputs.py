@@ -1,8 +1,8 @@
 """What users hand to a learner beside contexts: losses, decisions, masks; each refused by name if it is not one."""
 
 import numbers
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -10,7 +10,10 @@ from marginbandits.arrays import Booleans
 from marginbandits.types import Decision, Mask
 from marginbandits.validation import quoted
 
-__all__ = ["HEAVIEST", "is_one_mask", "read_decision", "read_loss", "read_mask", "read_masks"]
+__all__ = ["HEAVIEST", "each", "is_one_mask", "read_decision", "read_loss", "read_mask", "read_masks"]
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 # The plain types first: a check against an abstract class costs ten times as much.
 _REAL: tuple[Any, ...] = (float, numbers.Real, np.bool_)
@@ -60,6 +63,17 @@ def read_decision(decision: object, n_actions: int) -> tuple[int, float]:
     return int(action), max(float(probability), RAREST)
 
 
+def each(name: str, items: Iterable[T], read: Callable[[T], U]) -> list[U]:
+    """All of them read; the error of a bad one says which it is."""
+    found = []
+    for i, item in enumerate(items):
+        try:
+            found.append(read(item))
+        except ValueError as error:
+            raise ValueError(f"{name}[{i}]: {error}") from None
+    return found
+
+
 def read_mask(available: Any, n_actions: int) -> Mask:
     """A mask of booleans, at least one of them True."""
     try:
@@ -77,12 +91,12 @@ def read_masks(available: Any, n: int) -> Sequence[Any]:
     """One mask for all of n contexts, or one for each, to be read with each context."""
     if available is None:
         return [None] * n
-    if n == 0:
+    if n == 0 and not (isinstance(available, list | tuple | np.ndarray) and len(available) == 0):
         try:
             _MASKS.clean(available)
         except ValueError:
             raise ValueError(f"available must be booleans, got {quoted(available)}") from None
-    masks = [available] * n if is_one_mask(available) else list(available)
+    masks = [available] * n if n == 0 or is_one_mask(available) else list(available)
     if len(masks) != n:
         raise ValueError(f"available must be one mask, or one for each of {n} contexts, got {len(masks)}")
     return masks

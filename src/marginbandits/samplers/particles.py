@@ -30,8 +30,8 @@ import math
 from marginbandits.compiled import kernel
 from marginbandits.types import Array
 
-__all__: list[str] = []
-# Everything here is compiled, and trusts the arrays that learners keep.
+__all__ = ["absorb", "hinge_slopes", "langevin_step"]
+# All of it is compiled, for other modules here alone: it trusts the arrays that learners keep.
 
 
 @kernel

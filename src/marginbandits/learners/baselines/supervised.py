@@ -17,7 +17,7 @@ import numpy.typing as npt
 from marginbandits import laws
 from marginbandits.contexts import Batch, several
 from marginbandits.features import Features
-from marginbandits.learners.inputs import read_loss
+from marginbandits.learners.inputs import each, read_loss
 from marginbandits.learners.regression import RidgeLearner
 from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Real, Seed, validated
@@ -44,7 +44,7 @@ class Supervised(RidgeLearner):
         """Learn the losses of all K actions of one round."""
         with self._lock:
             one, _ = self._read(context, None)
-            costs = [read_loss(loss, None) for loss in several("losses", losses, len(one.mask))]
+            costs = each("losses", several("losses", losses, len(one.mask)), lambda loss: read_loss(loss, None))
             if len(costs) != len(one.mask):
                 raise ValueError(f"losses must be {len(one.mask)} numbers, got {len(costs)}")
             self._rest = costs[1:]
@@ -54,8 +54,8 @@ class Supervised(RidgeLearner):
                 self._rest = []
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
-        for each, cost in enumerate([loss, *self._rest], action):
-            super()._update(one, each, cost, probability)
+        for other, cost in enumerate([loss, *self._rest], action):
+            super()._update(one, other, cost, probability)
 
     def _laws(self, batch: Batch) -> Array:
         return laws.greedy(self._ridge.predict(batch), batch)

@@ -27,7 +27,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def place(tmp_path: Path, finished: bytes, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of things that are wrong."""
     monkeypatch.chdir(tmp_path)
-    for name in ("good", "blob", "json", "plan", "short", "empty", "old", "broken", "noreport"):
+    for name in ("good", "blob", "json", "plan", "short", "empty", "old", "broken", "noreport", "strange"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "results.sqlite").write_bytes(finished)
     (tmp_path / "directory" / "results.sqlite").mkdir(parents=True)
@@ -38,6 +38,7 @@ def place(tmp_path: Path, finished: bytes, monkeypatch: pytest.MonkeyPatch) -> P
         "plan": "UPDATE facts SET value = '7' WHERE name = 'plan'",
         "short": "UPDATE outcomes SET metrics = '{}'",
         "empty": "DELETE FROM outcomes",
+        "strange": "UPDATE facts SET value = json_set(value, '$.learners', json('{}')) WHERE name = 'plan'",
         "old": "PRAGMA user_version = 1",
     }
     for name, change in changes.items():
@@ -93,10 +94,16 @@ BAD = [
     "bound --finite 3 --margin nan",
     "bound --lp 1 1",
     "bound --lp 2",
-    *(f"report {name}" for name in ("blob", "json", "plan", "short", "old", "broken", "half", "directory", "noreport")),
+    *(
+        f"report {name}"
+        for name in ("strange", "blob", "json", "plan", "short", "old", "broken", "half", "directory", "noreport")
+    ),
     "export good --to table.xlsx",
     "reproduce --quick --only figure-1 --jobs 1 --out good",
-    *(f"export {name}" for name in ("blob", "json", "plan", "short", "empty", "old", "broken", "half", "directory")),
+    *(
+        f"export {name}"
+        for name in ("strange", "blob", "json", "plan", "short", "empty", "old", "broken", "half", "directory")
+    ),
     *(f"bakeoff {SMALL} --out {name}" for name in ("old", "broken", "directory", "noreport", "file", "file/below")),
     f"bakeoff {SMALL} --out /proc/nowhere",
     *at_length([f"bakeoff {SMALL} --dask tcp://nowhere.invalid:1"]),  # it waits for an answer
@@ -127,6 +134,8 @@ BAD = [
             *("ExponentialWeights(regressors=words)", "ExponentialWeights(regressors=[[1,2],[3]])", "[]", "'LinUCB"),
             "HingeLMC(n_particles=100000000)",
             f"LinUCB(alpha={10**400})",
+            "LinUCB(alpha={[]:1})",
+            f"LinUCB(alpha={'[' * 3000}{']' * 3000})",
         )
     ),
     *(f"bakeoff --jobs 1 --plan {name}.toml" for name in TOML),

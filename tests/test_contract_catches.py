@@ -241,7 +241,10 @@ def test_the_contract_catches(learner: type[mb.Learner], check: str) -> None:
 
 
 def test_what_is_broken_is_named() -> None:
-    with pytest.raises(AssertionError, match="Careless breaks 'unavailable_actions_are_not_played'"):
+    with pytest.raises(
+        AssertionError,
+        match="Careless breaks 'batches_equal_single_rounds': act played an action that is not available",
+    ):
         check_learner(Careless)
 
 

@@ -131,6 +131,24 @@ def test_a_class_typed_in_counts_by_its_instructions() -> None:
         del sys.modules["typed_in"]
 
 
+@pytest.mark.parametrize(
+    "changed",
+    ["x = 2", "@property\n    def p(self): return 2", "@staticmethod\n    def s(): return 2", "def f(self, a=2): pass"],
+)
+def test_everything_in_a_class_typed_in_counts(changed: str) -> None:
+    def typed(body: str) -> type:
+        place = types.ModuleType("typed_in")
+        sys.modules["typed_in"] = place
+        exec(f"class Mine:\n    {body}\n", vars(place))
+        made: type = vars(place)["Mine"]
+        return made
+
+    try:
+        assert code(typed(changed)) == code(typed(changed)) != code(typed(changed.replace("2", "3")))
+    finally:
+        del sys.modules["typed_in"]
+
+
 def test_every_learner_is_told_apart_fast() -> None:
     forget()
     start = time.process_time()

@@ -356,3 +356,23 @@ def test_many_at_once_say_which_is_bad() -> None:
         with pytest.raises(ValueError, match=message):
             agent.learn_many(call[0], call[1], call[2], available=call[3])
     assert agent.dumps() == before
+
+
+@pytest.mark.parametrize("masks", [[], np.ones((0, 3), bool), None, [True, True, False]])
+def test_no_contexts_and_their_masks(masks: Any) -> None:
+    agent = mb.LinUCB(3, seed=0)
+    assert agent.act_many(np.empty((0, 4)), available=masks) == []
+    agent.learn_many(np.empty((0, 4)), [], [], available=masks)
+
+
+def test_first_rounds_that_fail_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = mb.LinUCB(3, seed=0)
+
+    def fails(*_: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(agent, "_update", fails)
+    for _ in range(3):
+        with pytest.raises(RuntimeError):
+            agent.learn([1.0, 2.0], mb.Decision(0, 0.5), 0.5)
+    assert not agent._journal.records

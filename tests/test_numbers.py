@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import marginbandits as mb
 from marginbandits import environments, policies, projections, samplers, surrogates, theory, weighting
@@ -97,3 +98,24 @@ def test_entropy_beyond_floats_is_infinite_and_its_integral_exact_where_it_is_no
     assert Power(100.0).integral(1e-9, 0.5) == math.inf
     assert Power(0.001).integral(5e-324, 1.0) == pytest.approx(1.0 / 0.9995)
     assert Power(100.0).scale_at(1e300) == pytest.approx(1e-3)
+
+
+@pytest.mark.parametrize("column", [4, 9, 500_000_000, -1, -3])
+@pytest.mark.parametrize("trained", [False, True])
+@pytest.mark.parametrize("features", ["raw", mb.Identity()], ids=repr)
+def test_sparse_rows_point_nowhere_else(column: int, trained: bool, features: Any) -> None:
+    """SciPy believes the columns it is given; compiled code would write there."""
+    bad = scipy.sparse.csr_array((np.array([1.0, 2.0]), np.array([0, column]), np.array([0, 2])), shape=(1, 4))
+    agent = mb.SquareCB(3, features=features, seed=0)
+    if trained:
+        agent.learn(scipy.sparse.csr_array(np.eye(4)[:1]), mb.Decision(0, 0.5), 0.5)
+    before = agent.dumps()
+    for call in (lambda: agent.act(bad), lambda: agent.learn(bad, mb.Decision(0, 0.5), 0.5)):
+        with pytest.raises(ValueError, match="context must be a sound sparse matrix"):
+            call()
+    assert agent.dumps() == before
+
+
+def test_masked_normals_do_not_count() -> None:
+    masked = policies.largest_of_normals([0.0, 1e-20, 0.0], [1e-20, 1e-20, 1e150], [True, True, False])
+    assert masked[:2] == pytest.approx(policies.largest_of_normals([0.0, 1e-20], [1e-20, 1e-20], [True, True]))

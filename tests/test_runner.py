@@ -5,7 +5,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +19,7 @@ from marginbandits.experiments.plan import Plan
 from marginbandits.experiments.results import bake_off
 from marginbandits.experiments.runner import Spread, locally, run_plan, run_task
 from marginbandits.experiments.sources import played_rows
-from marginbandits.experiments.store import Failure, Outcome, Store
+from marginbandits.experiments.store import Experiment, Failure, Outcome, Store
 from tests import doubles
 from tests.marks import at_length
 from tests.plans import contents, slow_plan, small_plan, special
@@ -156,8 +159,6 @@ class TestRunner:
 SCRIPT = """
 import signal
 import sys
-import threading
-import time
 from marginbandits.experiments.runner import locally, run_plan
 from marginbandits.experiments.store import Store
 from tests.plans import slow_plan
@@ -210,3 +211,83 @@ def test_a_store_of_another_kind_of_run_is_refused(reference: list[tuple[object,
             run_plan(small_plan(), store, locally(1))
         store.set_facts({"run": "bakeoff"})
         assert contents(store) == reference
+
+
+@dataclasses.dataclass(frozen=True)
+class Odd:
+    """A task that ends in an odd way."""
+
+    key: str
+    how: str
+    kind: str = "odd"
+    size: float = 1.0
+
+    def run(self) -> Any:
+        if self.how == "exit":
+            sys.exit(0)
+        if self.how == "interrupt":
+            raise KeyboardInterrupt
+        if self.how == "generator":
+            raise GeneratorExit
+        if self.how == "later":  # it is done, and its process dies soon after
+            threading.Timer(0.3, os._exit, [1]).start()
+        if self.how == "slow":
+            time.sleep(0.6)
+        if self.how == "die":
+            os._exit(1)
+        return {"none": None, "unpicklable": Experiment(self.key, {"f": lambda: 0})}.get(  # type: ignore[dict-item]
+            self.how,
+            Experiment(self.key, {"x": np.float32(0.5)}),  # type: ignore[dict-item]
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class OddPlan:
+    """Tasks in a row."""
+
+    hows: tuple[str, ...]
+
+    def tasks(self) -> list[Odd]:
+        return [Odd(f"{i}-{how}", how) for i, how in enumerate(self.hows)]
+
+    def facts(self) -> dict[str, object]:
+        return {"run": "odd"}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_however_a_task_ends_the_others_go_on(workers: int) -> None:
+    hows = ("exit", "generator", "none", "unpicklable", *(["interrupt"] * (workers > 1)), "well")
+    with Store(":memory:") as store:
+        assert run_plan(OddPlan(hows), store, locally(workers)) == len(hows) - 1
+        assert list(store.finished()) == [f"{len(hows) - 1}-well"]
+
+
+def test_nobody_is_blamed_for_what_another_left_behind() -> None:
+    with Store(":memory:") as store:
+        plan = OddPlan(("die", "later", "slow", "slow"))
+        assert run_plan(plan, store, locally(2)) == 1
+        assert list(store.failures([task.key for task in plan.tasks()])) == ["0-die"]
+
+
+@pytest.mark.parametrize("seconds", [0.5, *at_length([0.1, 0.3, 1.0])])
+def test_an_interrupt_while_workers_begin_is_told_in_a_sentence(seconds: float, tmp_path: Path) -> None:
+    """As from a terminal, to all of them at once."""
+    root = Path(__file__).parent.parent
+    command = [sys.executable, "-m", "marginbandits", "bakeoff", "--data", "digits", "--learners", "HingeLMC,LinUCB"]
+    with subprocess.Popen(
+        [*command, "--jobs", "2", "--out", str(tmp_path)],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        env={**os.environ, "PYTHONPATH": str(root / "src")},
+    ) as running:
+        assert running.stderr is not None
+        while "to go" not in running.stderr.readline():
+            pass
+        time.sleep(seconds)
+        os.killpg(running.pid, signal.SIGINT)
+        said = running.stderr.read()
+    assert running.returncode == 1
+    assert "Traceback" not in said
+    assert "interrupted; what was finished is kept" in said

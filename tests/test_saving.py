@@ -422,3 +422,8 @@ def test_sizes_are_refused_before_they_are_asked_for(name: str) -> None:
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"no such folder: '.*nowhere'"):
         mb.LinUCB(2, seed=0).save(tmp_path / "nowhere" / "agent.npz")
+
+
+def test_what_is_no_text_is_written_as_an_escape(tmp_path: Path) -> None:
+    saving.write_text(tmp_path / "page.html", "a\udcff")
+    assert (tmp_path / "page.html").read_text() == r"a\udcff"

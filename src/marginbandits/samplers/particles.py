@@ -30,7 +30,7 @@ import math
 from marginbandits.compiled import kernel
 from marginbandits.types import Array
 
-__all__ = ["absorb", "hinge_slopes", "langevin_step"]
+__all__: list[str] = []
 # All of it is compiled, for other modules here alone: it trusts the arrays that learners keep.
 
 

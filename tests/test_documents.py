@@ -12,6 +12,7 @@ from marginbandits.environments.benchmark_sets import BENCHMARK_SETS
 from marginbandits.experiments.plan import Plan
 from tests import documented
 from tests.documented import ROOT, blocks, commands, difference, inline, run
+from tests.marks import at_length
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md")])
 SHOWN = {
@@ -34,7 +35,15 @@ def test_python_blocks_run(document: Path, tmp_path: Path, monkeypatch: pytest.M
             exec(compile(code, document.name, "exec"), names)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
+LONG = {"hinge_lmc.md", "lipschitz_ftl.md", "smooth_ftl.md"}
+"""Pages whose commands take several seconds however small."""
+
+
+@pytest.mark.parametrize(
+    "document",
+    [*(one for one in DOCUMENTS if one.name not in LONG), *at_length(one for one in DOCUMENTS if one.name in LONG)],
+    ids=lambda d: d.name,
+)
 def test_commands_run_and_print_what_is_shown(document: Path, tmp_path: Path) -> None:
     """One after another in one folder, as a reader would; a `text` block is what the commands before it print."""
     documented.tables(tmp_path / "FOLDER")

@@ -58,6 +58,7 @@ def test_epoch_greedy_plays_the_oracles_leader_of_the_explored_rounds(shape: tup
     assert np.array_equal(law(agent, x), np.arange(3) == expected.argmax())
 
 
+@pytest.mark.soak
 def test_epoch_greedy_with_an_oracle_keeps_a_bounded_sample_and_the_contract() -> None:
     agent = mb.EpochGreedy(2, oracle=HingeERM(0.3), memory=20, features=BARE, seed=0)
     for t in range(400):

@@ -14,6 +14,7 @@ from marginbandits.experiments.specs import known_learners, nameable_learners
 from marginbandits.learners.hinge_lmc import FaithfulHingeLMC, from_theory
 from marginbandits.theory import Setting, exponential_weights_rate, hinge_lmc_corrected, hinge_lmc_tuning
 from marginbandits.types import Array
+from tests.marks import at_length
 
 PRINTED: dict[str, Any] = {"weighting": "geometric", "n_particles": 1, "tuning": "printed"}
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -172,7 +173,7 @@ def test_it_is_found_by_name_and_loads_as_any_learner(tmp_path: Path) -> None:
     assert isinstance(mb.load(tmp_path / "agent.npz"), FaithfulHingeLMC)
 
 
-@pytest.mark.parametrize("tuning", ["printed", "ideal"])
+@pytest.mark.parametrize("tuning", ["printed", *at_length(["ideal"])])
 def test_the_theorem_on_realizable_data(tuning: str) -> None:
     """Regret below the bound, that below uniform play, and a slope of at most 0.65; the benchmark does it at length."""
     regret = {}

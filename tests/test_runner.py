@@ -107,6 +107,7 @@ class TestRunner:
         assert record.reason.startswith("it needs more memory than there is: Unable to allocate")
         assert "Traceback" not in record.reason
 
+    @pytest.mark.soak
     def test_a_task_that_kills_its_process_fails_alone(self, reference: list[tuple[object, ...]]) -> None:
         plan = small_plan(special(doubles.Dying), seeds=1)
         with Store(":memory:") as store:
@@ -262,6 +263,7 @@ def test_however_a_task_ends_the_others_go_on(workers: int) -> None:
         assert list(store.finished()) == [f"{len(hows) - 1}-well"]
 
 
+@pytest.mark.soak
 def test_nobody_is_blamed_for_what_another_left_behind() -> None:
     with Store(":memory:") as store:
         plan = OddPlan(("die", "later", "slow", "slow"))

@@ -85,6 +85,7 @@ def test_memory_is_for_the_longest_epoch_that_is_learnt_from() -> None:
             agent.learn([1.0, 0.0], mb.Decision(0, 0.5), 1.0)
 
 
+@pytest.mark.soak
 def test_the_theorems_learner_learns_what_is_realizable() -> None:
     """Regret grows slower than T; the exploration alone costs T^{2/3}."""
     mean = {}

@@ -57,6 +57,10 @@ def check_learner(learner: Build, **arguments: object) -> dict[str, str]:
     return dict(exempt)
 
 
+DRAWS = 400
+"""Of each law, to be compared with it."""
+
+
 @learner_check
 def bad_parameters(build: Build) -> None:
     """Every bad value of every declared parameter is refused by name."""
@@ -134,7 +138,7 @@ def probabilities_are_exact(build: Build) -> None:
             fixed = agent.law(context, available=mask)
             expect(fixed.shape == (K,) and (fixed >= 0).all(), f"distribution must be K non-negative numbers: {fixed}")
             expect(abs(fixed.sum() - 1.0) < 1e-9, f"distribution must sum to 1: {fixed}")
-            for _ in range(600):
+            for _ in range(DRAWS):
                 decision = agent.act(context, available=mask)
                 law = decision.distribution
                 if law is None:
@@ -147,7 +151,7 @@ def probabilities_are_exact(build: Build) -> None:
             expect(counts[~likely].sum() == 0, "an action of probability 0 was played")
             if likely.sum() > 1:
                 p = stats.chisquare(counts[likely], fixed[likely] * counts.sum() / fixed[likely].sum()).pvalue
-                expect(p > 1e-6 / 8, f"frequencies {counts / 600} do not match probabilities {fixed}")
+                expect(p > 1e-6 / 8, f"frequencies {counts / DRAWS} do not match probabilities {fixed}")
     expect(tests == 8, "every setting must have been tested")
 
 

@@ -304,11 +304,15 @@ class Learner(Stored, ABC):
         journal = self._journal
         journal.begin()
         try:
-            if (several or len(rounds) > 1) and self._state is not None:
-                journal.keep_all(self._state)  # records that keep themselves do so for one round only
-            for batch, action, loss, probability in rounds:
-                self._learn(batch, action, loss, probability)
-        except BaseException:  # an oracle, memory, an interrupt: nothing may have happened
+            try:
+                if (several or len(rounds) > 1) and self._state is not None:
+                    journal.keep_all(self._state)  # records that keep themselves do so for one round only
+                for batch, action, loss, probability in rounds:
+                    self._learn(batch, action, loss, probability)
+            except BaseException:  # an oracle, memory, an interrupt: nothing may have happened
+                journal.undo()
+                raise
+        except BaseException:  # also where an interrupt came before that had begun; to undo twice is to undo
             journal.undo()
             raise
         journal.begin()  # what was kept is kept no longer

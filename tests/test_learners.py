@@ -376,3 +376,27 @@ def test_first_rounds_that_fail_leave_nothing_behind(monkeypatch: pytest.MonkeyP
         with pytest.raises(RuntimeError):
             agent.learn([1.0, 2.0], mb.Decision(0, 0.5), 0.5)
     assert not agent._journal.records
+
+
+def test_an_interrupt_before_a_failed_round_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = mb.LinUCB(3, seed=0)
+    agent.learn([1.0, 2.0], mb.Decision(0, 0.5), 0.5)
+    before, undo, update = agent.dumps(), agent._journal.undo, agent._update
+    calls: list[int] = []
+
+    def interrupted() -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        undo()
+
+    def fails(*args: Any) -> None:
+        update(*args)
+        raise RuntimeError
+
+    monkeypatch.setattr(agent, "_update", fails)
+    monkeypatch.setattr(agent._journal, "undo", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn_many(np.eye(2), [mb.Decision(0, 0.5)] * 2, [0.5, 0.5])
+    monkeypatch.undo()
+    assert agent.dumps() == before

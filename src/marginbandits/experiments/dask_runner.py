@@ -25,7 +25,9 @@ def on_dask(address: str, *, workers: int, timeout: float = 20.0) -> Spread:
         with ExitStack() as stack:
             target: object = address
             if address == "local":
-                cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+                cluster = distributed.LocalCluster(
+                    n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+                )
                 target = stack.enter_context(cluster)
             client = stack.enter_context(distributed.Client(target, timeout=timeout))
             futures = client.map(run_task, list(tasks), pure=False, retries=3)

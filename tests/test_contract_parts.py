@@ -170,6 +170,7 @@ def test_samplers_keep_the_contract() -> None:
     check_sampler(lambda F, start, rng: hit_and_run(F, start, rng, radius=7.0, n_steps=40), radius=7.0)
 
 
+@pytest.mark.soak
 def test_a_biased_sampler_says_how_much() -> None:
     """Langevin's step of √α, with deviations of 0.15 to 0.5, and what projection leaves on the border."""
     check_sampler(langevin(1e-3), bias=0.05)

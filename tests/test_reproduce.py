@@ -235,7 +235,8 @@ def contents(store: Store) -> dict[str, Mapping[str, float]]:
     return {key: one.values for key, one in store.experiments(store.finished()).items()}
 
 
-@pytest.mark.parametrize("workers", [2, *at_length([1])])
+@pytest.mark.soak
+@pytest.mark.parametrize("workers", [1, 2])
 def test_killed_midway_and_run_again_ends_the_same(workers: int, tmp_path: Path) -> None:
     script, file = tmp_path / "script.py", tmp_path / "results.sqlite"
     script.write_text(SCRIPT)

@@ -38,6 +38,7 @@ class TestRunner:
             assert run_plan(small_plan(), store, locally(2)) == 0
             assert contents(store) == reference
 
+    @pytest.mark.soak
     def test_dask_with_two_workers_gives_the_same_numbers(self, reference: list[tuple[object, ...]]) -> None:
         from marginbandits.experiments.dask_runner import on_dask
 

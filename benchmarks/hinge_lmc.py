@@ -3,7 +3,7 @@
     python benchmarks/hinge_lmc.py [--rounds 200000] [--turns 7]
 
 One thread, defaults, digits (64 features, 10 actions) over and over through `act` and `learn`: rounds per second, the
-time of the last tenth of the run against the second, and how much resident memory the run adds. LinUCB on the same
+time of a round in each tenth of the run, and how much resident memory the run adds. LinUCB on the same
 features plays the first tenth in the same run. Then the batched sampler's gradient at d = 500, K = 10, 8 particles,
 minibatch 256, against a matrix product of the machine (2048 x 2048): operations of its two products, noise
 excluded, the median of some turns.
@@ -47,7 +47,7 @@ def rounds_per_second(n_rounds: int) -> None:
     seconds = [play(agent, rounds, 100 + k * tenth, 100 + (k + 1) * tenth) for k in range(10)]
     print(f"HingeLMC              {n_rounds / sum(seconds):>9,.0f} rounds/s over {n_rounds:,} rounds")
     print(f"LinUCB, same features {tenth / other:>9,.0f} rounds/s over {tenth:,} rounds")
-    print(f"last tenth / second tenth  {seconds[-1] / seconds[1]:.2f}")
+    print("µs a round, tenth by tenth", *(f"{1e6 * one / tenth:.0f}" for one in seconds))
     print(f"resident memory added by the run  {resident() - before:.0f} MB")
 
 

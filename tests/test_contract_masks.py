@@ -72,7 +72,7 @@ class SeesTheMasked(mb.ExponentialWeights):
         x = np.asarray(context)
         if available is None or x.ndim == 1 or np.all(available):
             return law
-        return np.roll(law, 0) if x[~np.asarray(available)].sum() < 1000.0 else law[::-1]
+        return law if x[~np.asarray(available)].sum() < 1000.0 else law[::-1]
 
 
 @pytest.mark.parametrize(

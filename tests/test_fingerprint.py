@@ -115,38 +115,24 @@ def test_a_class_from_elsewhere_counts_with_its_own_module(tmp_path: Path, monke
     assert "True" in found[0]
 
 
-def test_a_class_typed_in_counts_by_its_instructions() -> None:
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *("x = 2", "@property\n    def p(self): return 2", "@staticmethod\n    def s(): return 2"),
+        *("def f(self, a=2): pass", "def play(self): return 2 + self.x"),
+    ],
+)
+def test_everything_in_a_class_typed_in_counts(changed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a notebook: its module has no file."""
 
     def typed(body: str) -> type:
         place = types.ModuleType("typed_in")
-        sys.modules["typed_in"] = place
-        exec(f"class Mine:\n    def play(self):\n        return {body}\n", vars(place))
-        made: type = vars(place)["Mine"]
-        return made
-
-    try:
-        assert code(typed("1 + self.x")) == code(typed("1 + self.x")) != code(typed("2 + self.x"))
-    finally:
-        del sys.modules["typed_in"]
-
-
-@pytest.mark.parametrize(
-    "changed",
-    ["x = 2", "@property\n    def p(self): return 2", "@staticmethod\n    def s(): return 2", "def f(self, a=2): pass"],
-)
-def test_everything_in_a_class_typed_in_counts(changed: str) -> None:
-    def typed(body: str) -> type:
-        place = types.ModuleType("typed_in")
-        sys.modules["typed_in"] = place
+        monkeypatch.setitem(sys.modules, "typed_in", place)
         exec(f"class Mine:\n    {body}\n", vars(place))
         made: type = vars(place)["Mine"]
         return made
 
-    try:
-        assert code(typed(changed)) == code(typed(changed)) != code(typed(changed.replace("2", "3")))
-    finally:
-        del sys.modules["typed_in"]
+    assert code(typed(changed)) == code(typed(changed)) != code(typed(changed.replace("2", "3")))
 
 
 def test_every_learner_is_told_apart_fast() -> None:

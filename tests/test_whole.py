@@ -1,5 +1,8 @@
 """Rounds learnt together are learnt whole: what the checks of the contract cannot see, because it fails later on."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -37,3 +40,50 @@ def test_counting_ends_where_floats_cannot_count_on() -> None:
         agent.learn(x, agent.act(x), 0.0)
     assert (agent.state()["reservoir.seen"] == COUNT).all()
     assert mb.loads(agent.dumps()).dumps() == agent.dumps()
+
+
+def test_first_rounds_that_fail_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = mb.LinUCB(3, seed=0)
+
+    def fails(*_: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(agent, "_update", fails)
+    for _ in range(3):
+        with pytest.raises(RuntimeError):
+            agent.learn([1.0, 2.0], mb.Decision(0, 0.5), 0.5)
+    assert not agent._journal.records
+
+
+@pytest.mark.parametrize(
+    "learn",
+    [
+        lambda agent: agent.learn([1.0, 0.0], mb.Decision(0, 0.5), 0.5),
+        lambda agent: agent.learn_many(np.eye(2), [mb.Decision(0, 0.5)] * 2, [0.5, 0.5]),
+    ],
+    ids=["one", "many"],
+)
+def test_an_interrupt_before_a_failed_round_is_put_back(
+    learn: Callable[[mb.Learner], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = mb.LinUCB(3, seed=0)
+    agent.learn([1.0, 2.0], mb.Decision(0, 0.5), 0.5)
+    before, undo, update = agent.dumps(), agent._journal.undo, agent._update
+    calls: list[int] = []
+
+    def interrupted() -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        undo()
+
+    def fails(*args: Any) -> None:
+        update(*args)
+        raise RuntimeError
+
+    monkeypatch.setattr(agent, "_update", fails)
+    monkeypatch.setattr(agent._journal, "undo", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        learn(agent)
+    monkeypatch.undo()
+    assert agent.dumps() == before

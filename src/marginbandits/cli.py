@@ -329,13 +329,9 @@ def _spread(dask: str | None, jobs: int) -> "Spread":
 
 def _run(sweep: "Sweep", store: "Store", spread: "Spread", words: str) -> int:
     """Say what there is to do, do it, and say how it goes; returns how many tasks failed."""
-    from marginbandits.experiments.runner import refuse_another, run_plan
+    from marginbandits.experiments.runner import run_plan
 
-    try:
-        refuse_another(store, sweep.facts())
-    except ValueError as error:
-        raise click.ClickException(str(error)) from error
-    store.set_facts({"command": shlex.join(["marginbandits", *sys.argv[1:]])})
+    store.set_facts({**sweep.facts(), "command": shlex.join(["marginbandits", *sys.argv[1:]])})
     keys = [task.key for task in sweep.tasks()]
     done, again = len(store.finished().keys() & set(keys)), len(keys) - len(set(keys))
     equal = f"{again:,} equal to others, " * (again > 0)

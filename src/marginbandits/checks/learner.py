@@ -57,7 +57,7 @@ def check_learner(learner: Build, **arguments: object) -> dict[str, str]:
     return dict(exempt)
 
 
-DRAWS = 400
+DRAWS = 600
 """Of each law, to be compared with it."""
 
 

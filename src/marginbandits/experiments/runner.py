@@ -90,9 +90,7 @@ def _run_in_worker(task: Task) -> Record:
 
 def run_plan(plan: Sweep, store: Store, spread: Spread, *, progress: Callable[[Forecast], object] | None = None) -> int:
     """Run what the store does not have yet; returns how many tasks failed. `progress` is told after each."""
-    facts = plan.facts()
-    refuse_another(store, facts)
-    store.set_facts(facts)
+    store.set_facts(plan.facts())
     took = store.finished()
     tasks = {task.key: task for task in plan.tasks()}
     left = [task for key, task in tasks.items() if key not in took]
@@ -107,13 +105,6 @@ def run_plan(plan: Sweep, store: Store, spread: Spread, *, progress: Callable[[F
         if progress is not None:
             progress(forecast)
     return failed
-
-
-def refuse_another(store: Store, facts: Mapping[str, object]) -> None:
-    """Raise a ValueError where the store is another kind of run's: its results would no longer be found."""
-    before = store.fact("run")
-    if before not in (None, facts["run"]):
-        raise ValueError(f"{store.path} holds a {before}, not a {facts['run']}: take another folder")
 
 
 def locally(workers: int) -> Spread:

@@ -114,14 +114,8 @@ class Store:
                 return
             if isinstance(record, Outcome):
                 blob = zlib.compress(np.asarray(record.losses, np.float32).tobytes(), 6)
-                self._write(
-                    "outcomes",
-                    record.key,
-                    record.seconds,
-                    record.n_actions,
-                    blob,
-                    json.dumps(dict(record.metrics), default=float),
-                )
+                numbers = json.dumps(dict(record.metrics), default=float)
+                self._write("outcomes", record.key, record.seconds, record.n_actions, blob, numbers)
             else:
                 self._write("experiments", record.key, record.seconds, json.dumps(dict(record.values), default=float))
             self._db.execute("DELETE FROM failures WHERE key = ?", (record.key,))
@@ -146,7 +140,10 @@ class Store:
         return {key: str(reason) for key, reason in self._chosen("SELECT key, reason FROM failures", keys)}
 
     def set_facts(self, facts: Mapping[str, object]) -> None:
-        """Remember things about the whole run, as JSON, all or none."""
+        """Remember things about the whole run, as JSON, all or none; a store of one kind of run is not another's."""
+        before = self.fact("run")
+        if before not in (None, facts.get("run", before)):  # what it has would no longer be found
+            raise ValueError(f"{self.path} holds a {before}, not a {facts['run']}: take another folder")
         with self._db:
             for name, value in facts.items():
                 self._write("facts", name, json.dumps(value))

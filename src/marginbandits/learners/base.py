@@ -163,15 +163,7 @@ class Learner(Stored, ABC):
             cost = read_loss(loss, reward)
             action, probability = self._read_decision(decision, batch, mask)
             self._ready(1)
-            journal = self._journal
-            journal.begin()
-            try:
-                self._learn(batch, action, cost, probability)
-            except BaseException:  # an oracle, memory, an interrupt: nothing may have happened
-                journal.undo()
-                raise
-            if journal.kept:
-                journal.kept.clear()  # copies are not for keeping
+            self._whole([(batch, action, cost, probability)])
 
     def learn_many(
         self,

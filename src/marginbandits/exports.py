@@ -41,6 +41,7 @@ _ROOMS: dict[str, str] = {
     "learners.baselines.uniform": "Uniform",
     "learners.exponential_weights": "ExponentialWeights",
     "learners.hinge_lmc": "FaithfulHingeLMC HingeLMC",
+    "learners.mixture": "Mixture",
     "learners.lipschitz_ftl": "FaithfulLipschitzFTL LipschitzFTL",
     "learners.smooth_ftl": "FaithfulSmoothFTL SmoothFTL",
     "scores": "Cube Finite Linear MetricSpace SharedLinear covering_dimension",
@@ -52,6 +53,8 @@ HOMES: dict[str, str] = {name: f"marginbandits.{room}" for room, names in _ROOMS
 """The module of every name that `marginbandits` exports, but for the modules among them."""
 
 PARTS: dict[str, str] = {
+    "MarginExpert": "marginbandits.experts",
+    "RidgeExpert": "marginbandits.experts",
     "HingeERM": "marginbandits.oracles.hinge_erm",
     "LipschitzERM": "marginbandits.oracles.lipschitz_erm",
     "RampERM": "marginbandits.oracles.ramp_erm",

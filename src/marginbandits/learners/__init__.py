@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from marginbandits.learners.exponential_weights import ExponentialWeights
     from marginbandits.learners.hinge_lmc import FaithfulHingeLMC, HingeLMC
     from marginbandits.learners.lipschitz_ftl import FaithfulLipschitzFTL, LipschitzFTL
+    from marginbandits.learners.mixture import Mixture
     from marginbandits.learners.smooth_ftl import FaithfulSmoothFTL, SmoothFTL
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "LinUCB",
     "LipschitzFTL",
     "LogisticTS",
+    "Mixture",
     "NearestNeighbours",
     "Newtron",
     "RegCB",

@@ -40,10 +40,16 @@ class Ridge(Record):
     def __init__(self, n_blocks: int, n_features: int, regularisation: float) -> None:
         self.models = zeros((n_blocks, n_features + 1, n_features))  # of each block C, then θ
         self.regularisation = regularisation
-        self.factor[:, range(n_features), range(n_features)] = 1.0 / math.sqrt(regularisation)
+        self.begin()
         # The last observation: its block as it was, the gain, room for `carlson`; then variance, stamp and block.
         self._last = np.zeros(0)  # made when first needed
         self.attach(Journal())
+
+    def begin(self) -> None:
+        """A = λI and θ = 0, as before the first round."""
+        each = range(self.models.shape[2])
+        self.models[:] = 0.0
+        self.factor[:, each, each] = 1.0 / math.sqrt(self.regularisation)
 
     @property
     def factor(self) -> Array:

@@ -1,0 +1,6 @@
+"""Classes of predictions, for learners that find out which of them fits."""
+
+from marginbandits.experts.expert import Expert
+from marginbandits.experts.linear import MarginExpert, RidgeExpert
+
+__all__ = ["Expert", "MarginExpert", "RidgeExpert"]

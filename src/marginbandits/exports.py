@@ -55,6 +55,7 @@ HOMES: dict[str, str] = {name: f"marginbandits.{room}" for room, names in _ROOMS
 PARTS: dict[str, str] = {
     "MarginExpert": "marginbandits.experts",
     "RidgeExpert": "marginbandits.experts",
+    "TreesExpert": "marginbandits.experts",
     "HingeERM": "marginbandits.oracles.hinge_erm",
     "LipschitzERM": "marginbandits.oracles.lipschitz_erm",
     "RampERM": "marginbandits.oracles.ramp_erm",

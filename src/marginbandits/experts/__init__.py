@@ -2,5 +2,6 @@
 
 from marginbandits.experts.expert import Expert
 from marginbandits.experts.linear import MarginExpert, RidgeExpert
+from marginbandits.experts.trees import TreesExpert
 
-__all__ = ["Expert", "MarginExpert", "RidgeExpert"]
+__all__ = ["Expert", "MarginExpert", "RidgeExpert", "TreesExpert"]

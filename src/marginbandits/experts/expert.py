@@ -11,7 +11,7 @@ An expert given to a learner is a recipe, like its features. `start` makes a fre
 
 import copy
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -28,6 +28,9 @@ class Expert(Part, Record, ABC):
     """Predictions from `features`, with one model a block: per action for vectors, one for K x d contexts."""
 
     features: str | FeatureMap
+
+    scaled: ClassVar[bool] = True
+    """Whether it matters in which scale a row was learnt; then rows are learnt anew when the scale is known better."""
 
     def start(self, n_blocks: int, n_features: int) -> Self:
         """A fresh copy, for rows of so many features."""
@@ -49,8 +52,8 @@ class Expert(Part, Record, ABC):
         """Predictions that need not be within [0, 1]."""
 
     @abstractmethod
-    def width(self, batch: Batch) -> Array:
-        """How far off each prediction may be."""
+    def width(self, batch: Batch) -> Array | None:
+        """How far off each prediction may be; None if it cannot say."""
 
     @abstractmethod
     def learn(self, rows: Array, at: int, block: int, loss: float) -> float:

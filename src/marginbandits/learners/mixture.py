@@ -30,7 +30,7 @@ import numpy as np
 
 from marginbandits import laws
 from marginbandits.contexts import Batch, Shape, dense
-from marginbandits.experts import Expert, MarginExpert, RidgeExpert
+from marginbandits.experts import Expert, MarginExpert, RidgeExpert, TreesExpert
 from marginbandits.features import FeatureMap, Identity, feature_map
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.saving import describe
@@ -94,7 +94,7 @@ class Mixture(Learner):
     @staticmethod
     def usual() -> list[Expert]:
         """A line and a smooth curve, each with a margin and without."""
-        return [expert(features=features) for features in ("raw", "fourier") for expert in (RidgeExpert, MarginExpert)]
+        return [expert(features=features) for features in ("raw", "fourier") for expert in (RidgeExpert, MarginExpert)] + [TreesExpert()]
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         recipes = self.usual() if self.experts is None else self.experts
@@ -121,12 +121,19 @@ class Mixture(Learner):
 
     def _laws(self, batch: Batch) -> Array:
         seen = [Batch(one.transform(dense(batch.rows)), batch.shared, batch.starts, batch.mask) for one in self._maps]
-        hopes = np.zeros(len(batch.mask))
-        for weight, expert, at in zip(self.weights(), self._started, self._sees, strict=True):
+        weights = self.weights()
+        hopes, widths, lent = (np.zeros(len(batch.mask)) for _ in range(3))
+        known, unknown = 0, 0.0
+        for weight, expert, at in zip(weights, self._started, self._sees, strict=True):
             hopes += weight * expert.predict(seen[at])
-            if weight > 1e-3:  # less than what widths are worth knowing for
-                hopes += weight * expert.width(seen[at])
-        return laws.greedy(hopes, batch)
+            width = expert.width(seen[at])
+            if width is None:
+                unknown += weight
+            else:
+                widths += weight * width
+                lent += width
+                known += 1
+        return laws.greedy(hopes + widths + lent * (unknown / max(known, 1)), batch)
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         raw, at, block = dense(one.rows), one.row(action), one.block(action)
@@ -137,21 +144,20 @@ class Mixture(Learner):
             self._journal.keep_all(self._state)
         self._early.put(raw[at], block, loss)
         seen = [features.observe(raw) for features in self._maps]
-        if again:
-            return self._learn_anew(n)
         self._journal.keep(self._errors)
         for m, expert in enumerate(self._started):
-            predicted = expert.learn(seen[self._sees[m]], at, block, loss)
-            self._errors[m] += (predicted - (1.0 - loss)) ** 2
-        return None
-
-    def _learn_anew(self, n: int) -> None:
-        kept = self._early
-        self._errors[:] = 0.0
-        seen = [features.transform(kept.rows[:n]) for features in self._maps]
-        for m, expert in enumerate(self._started):
-            expert.forget()
-            for i in range(n):
-                loss = float(kept.losses[i])
-                predicted = expert.learn(seen[self._sees[m]], i, int(kept.blocks[i]), loss)
+            if expert.scaled and again:
+                self._learn_anew(m, n)
+            else:
+                predicted = expert.learn(seen[self._sees[m]], at, block, loss)
                 self._errors[m] += (predicted - (1.0 - loss)) ** 2
+
+    def _learn_anew(self, m: int, n: int) -> None:
+        """All rounds there were, in the scales of today."""
+        kept, expert = self._early, self._started[m]
+        rows = self._maps[self._sees[m]].transform(kept.rows[:n])
+        expert.forget()
+        self._errors[m] = 0.0
+        for i in range(n):
+            loss = float(kept.losses[i])
+            self._errors[m] += (expert.learn(rows, i, int(kept.blocks[i]), loss) - (1.0 - loss)) ** 2

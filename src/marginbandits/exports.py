@@ -54,6 +54,7 @@ HOMES: dict[str, str] = {name: f"marginbandits.{room}" for room, names in _ROOMS
 
 PARTS: dict[str, str] = {
     "MarginExpert": "marginbandits.experts",
+    "OneRightExpert": "marginbandits.experts",
     "RidgeExpert": "marginbandits.experts",
     "TreesExpert": "marginbandits.experts",
     "HingeERM": "marginbandits.oracles.hinge_erm",

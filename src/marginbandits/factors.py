@@ -10,6 +10,8 @@ The update goes twice over C: f = Cz first, then, row by row with α_i = 1 + f_0
 
 so that neither pass waits for a square root. At the end g/α is the gain (A + zzᵀ)⁻¹z.
 
+Sums have the precision of the row, single or double, which is to be that of C.
+
 Carlson (1973), "Fast triangular formulation of the square root filter", AIAA Journal 11(9).
 
 >>> import numpy as np
@@ -32,7 +34,7 @@ __all__ = ["carlson", "dot", "square_norm"]
 @kernel
 def dot(weights: Array, row: Array) -> float:
     """<θ, z>, for other kernels too."""
-    total = 0.0
+    total = row.dtype.type(0.0)
     for j in range(row.shape[0]):
         total += weights[j] * row[j]
     return total
@@ -41,11 +43,11 @@ def dot(weights: Array, row: Array) -> float:
 @kernel
 def square_norm(block: Array, row: Array) -> float:
     """‖Cz‖² for lower triangular C, for other kernels too."""
-    total = 0.0
+    total, zero = 0.0, row.dtype.type(0.0)
     d = row.shape[0]
     full = d - d % 4
     for i in range(0, full, 4):  # four rows at once; what they have beyond the diagonal is 0
-        f0, f1, f2, f3 = 0.0, 0.0, 0.0, 0.0
+        f0, f1, f2, f3 = zero, zero, zero, zero
         for j in range(i + 4):
             f0 += block[i, j] * row[j]
             f1 += block[i + 1, j] * row[j]
@@ -53,7 +55,7 @@ def square_norm(block: Array, row: Array) -> float:
             f3 += block[i + 3, j] * row[j]
         total += f0 * f0 + f1 * f1 + f2 * f2 + f3 * f3
     for i in range(full, d):
-        f = 0.0
+        f = zero
         for j in range(i + 1):
             f += block[i, j] * row[j]
         total += f * f
@@ -68,9 +70,9 @@ def carlson(factor: Array, row: Array, gain: Array, room: Array) -> float:
     """
     d = row.shape[0]
     f, keep, mix = room[:d], room[d : 2 * d], room[2 * d : 3 * d]
-    alpha = 1.0
+    alpha, zero = 1.0, row.dtype.type(0.0)
     for i in range(d):
-        total = 0.0
+        total = zero
         for j in range(i + 1):
             total += factor[i, j] * row[j]
         f[i] = total

@@ -1,33 +1,48 @@
-"""Linear experts: ridge regression of the reward, and its sibling with a margin.
+"""Linear experts: ridge regression of the reward, its sibling with a margin, and its sibling that knows that one is right.
 
-Without a margin, E[1 - ℓ | x] ≈ <θ, z> by least squares. With one, the reward is (1 + s)/2 of a score s = <θ, z> that
-pays the squared hinge on both sides of the margin 1,
+All three have A = λI + Σ w zzᵀ and θ in every block, and move by one Newton step a round (`Ridge.step`),
 
-    (1 - ℓ) ½ (1 - s)_+² + ℓ ½ (1 + s)_+²,
+    A <- A + w zzᵀ,   θ <- θ + g A⁻¹z,
 
-which is least squares of s on 1 - 2ℓ while |s| <= 1; beyond, a round that agrees costs nothing, and one that does not
-counts in proportion to its loss or reward. Its minimiser is E[1 - 2ℓ | x], so both predict the same thing; the margin
-lets scores grow where the best action is clear, instead of paying for being too right. A round is one Newton step,
+where g is minus the slope of the round's cost in its score s = <θ, z>, and w its curvature.
 
-    A <- A + w z zᵀ,   θ <- θ + w A⁻¹ z (y - s),   w = 1, y = 1 - 2ℓ within the margin,
-                                                  w = ℓ, y = -1 above it, w = 1 - ℓ, y = 1 below,
+    RidgeExpert    (s - (1 - ℓ))²/2                              p = s              w = 1, g = 1 - ℓ - s
+    MarginExpert   (1 - ℓ)(1 - s)_+²/2 + ℓ (1 + s)_+²/2           p = (1 + s)/2      w = 1, g = 1 - 2ℓ - s if |s| < 1,
+                                                                                    w = ℓ, g = -ℓ(1 + s) if s >= 1, ...
+    OneRightExpert -(1 - ℓ) ln p_a - ℓ ln(1 - p_a)                p = softmax of s   see the class
 
-and nothing where w = 0. The width of a prediction is α √(zᵀA⁻¹z).
+Beyond the margin a round that agrees costs nothing, so scores may grow where the best action is clear, instead of paying
+for being too right; and the minimiser is E[1 - 2ℓ | x] where that is within the class, so that all predict the same thing.
 
-Crammer, Kulesza & Dredze (2009), "Adaptive regularization of weight vectors".
+The width of a prediction is α √(zᵀA⁻¹z), for the softmax times its slope p(1 - p).
+
+Crammer, Kulesza & Dredze (2009), "Adaptive regularization of weight vectors"; McCullagh & Nelder (1989), "Generalized
+linear models"; Kakade, Shalev-Shwartz & Tewari (2008), "Efficient bandit algorithms for online multiclass prediction".
 
 >>> import numpy as np
->>> expert = MarginExpert(regularisation=1.0).start(n_blocks=1, n_features=1)
->>> [round(expert.learn(np.array([[2.0]]), 0, 0, loss=0.0), 3) for _ in range(4)]
+>>> from marginbandits.contexts import per_action
+>>> expert = MarginExpert(regularisation=1.0).start(n_blocks=2, n_features=1)
+>>> [round(expert.learn(per_action(np.array([[2.0]]), 2), 0, loss=0.0), 3) for _ in range(4)]
 [0.5, 0.9, 0.944, 0.962]
+>>> expert.predict(per_action(np.array([[2.0]]), 2)).round(3)
+array([0.971, 0.5  ])
+>>> expert = OneRightExpert(regularisation=1.0).start(n_blocks=2, n_features=1)
+>>> expert.learn(per_action(np.array([[2.0]]), 2), 0, loss=0.0)
+0.5
+>>> expert.predict(per_action(np.array([[2.0]]), 2)).round(3)  # what is right for one is wrong for the other
+array([0.881, 0.119])
 """
 
+import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Annotated
 
 import numpy as np
+import numpy.typing as npt
 
-from marginbandits.contexts import Batch
+from marginbandits.compiled import kernel
+from marginbandits.contexts import Batch, dense
 from marginbandits.experts.expert import Expert
 from marginbandits.features import Features
 from marginbandits.oracles.ridge import Ridge
@@ -35,10 +50,11 @@ from marginbandits.state import Field, Journal
 from marginbandits.types import Array
 from marginbandits.validation import Real, validated
 
-__all__ = ["MarginExpert", "RidgeExpert"]
+__all__ = ["MarginExpert", "OneRightExpert", "RidgeExpert"]
 
 Strength = Annotated[float, Real(1e-9)]
 Widths = Annotated[float, Real(0)]
+Places = npt.NDArray[np.int64]
 
 
 class _LinearExpert(Expert):
@@ -46,7 +62,8 @@ class _LinearExpert(Expert):
     alpha: float
 
     def _begin(self, n_blocks: int, n_features: int) -> None:
-        self._ridge = Ridge(n_blocks, n_features, self.regularisation)
+        self._ridge = Ridge(n_blocks, n_features, self.regularisation, np.float32)
+        self._weights, self._pulls = np.zeros((2, n_blocks))
 
     def attach(self, journal: Journal) -> None:
         """The journal is the regression's too."""
@@ -56,6 +73,20 @@ class _LinearExpert(Expert):
     def width(self, batch: Batch) -> Array:
         """α √(zᵀA⁻¹z)."""
         return self.alpha * np.sqrt(self._ridge.variance(batch))
+
+    def learn(self, one: Batch, action: int, loss: float) -> float:
+        """One Newton step in the block of the action."""
+        row, block = dense(one.rows)[one.row(action)], one.block(action)
+        predicted, weight, pull = self._move(float(self._ridge.theta[block] @ row), loss)
+        if weight > 0.0:
+            self._weights[...] = 0.0
+            self._weights[block], self._pulls[block] = weight, pull
+            self._ridge.step(row, self._weights, self._pulls)
+        return min(max(predicted, 0.0), 1.0)
+
+    @abstractmethod
+    def _move(self, score: float, loss: float) -> tuple[float, float, float]:
+        """The prediction of this score, and the curvature and minus the slope of its cost."""
 
     def forget(self) -> None:
         """A = λI and θ = 0 again."""
@@ -79,18 +110,16 @@ class RidgeExpert(_LinearExpert):
         self.regularisation = regularisation
         self.alpha = alpha
 
-    def _scores(self, batch: Batch) -> Array:
-        return self._ridge.predict(batch)
+    def predict(self, batch: Batch) -> Array:
+        """<θ, z>, within [0, 1]."""
+        return np.clip(self._ridge.predict(batch), 0.0, 1.0)
 
-    def learn(self, rows: Array, at: int, block: int, loss: float) -> float:
-        """One least-squares update."""
-        predicted = float(self._ridge.theta[block] @ rows[at])
-        self._ridge.learn(rows, at, block, 1.0 - loss)
-        return min(max(predicted, 0.0), 1.0)
+    def _move(self, score: float, loss: float) -> tuple[float, float, float]:
+        return score, 1.0, 1.0 - loss - score
 
 
 class MarginExpert(_LinearExpert):
-    """The squared hinge with margin 1, by one Newton step a round."""
+    """The squared hinge with margin 1 on both sides."""
 
     @validated
     def __init__(self, *, features: Features = "raw", regularisation: Strength = 0.2, alpha: Widths = 0.1) -> None:
@@ -98,20 +127,82 @@ class MarginExpert(_LinearExpert):
         self.regularisation = regularisation
         self.alpha = alpha
 
-    def _scores(self, batch: Batch) -> Array:
-        return 0.5 + 0.5 * self._ridge.predict(batch)
+    def predict(self, batch: Batch) -> Array:
+        """(1 + <θ, z>)/2, within [0, 1]."""
+        return np.clip(0.5 + 0.5 * self._ridge.predict(batch), 0.0, 1.0)
 
-    def learn(self, rows: Array, at: int, block: int, loss: float) -> float:
-        """One Newton step; none where the score is right by more than the margin."""
-        score = float(self._ridge.theta[block] @ rows[at])
-        weight, target = 1.0, 1.0 - 2.0 * loss
+    def _move(self, score: float, loss: float) -> tuple[float, float, float]:
+        predicted = 0.5 + 0.5 * score
         if score >= 1.0:
-            weight, target = loss, -1.0
-        elif score <= -1.0:
-            weight, target = 1.0 - loss, 1.0
-        if weight == 1.0:
-            self._ridge.learn(rows, at, block, target)
-        elif weight > 0.0:
-            root = weight**0.5
-            self._ridge.learn(root * rows[at : at + 1], 0, block, root * target)
-        return min(max(0.5 + 0.5 * score, 0.0), 1.0)
+            return predicted, loss, -loss * (1.0 + score)
+        if score <= -1.0:
+            return predicted, 1.0 - loss, (1.0 - loss) * (1.0 - score)
+        return predicted, 1.0, 1.0 - 2.0 * loss - score
+
+
+class OneRightExpert(_LinearExpert):
+    """Exactly one action is right: a softmax over all, so that what one earns tells of the others too.
+
+    With p = softmax(s) and r = 1 - ℓ the slopes of the logarithm of the likelihood of playing a are
+
+        g_a = r - p_a,   g_b = -(r - p_a) p_b/(1 - p_a) for b ≠ a,
+
+    what is left of the truth after a shared among the others as they were believed before. The curvature of block b is
+    w_b = p_a/(1 - p_a) (1{b = a} - p_b)² (that of Fisher), and at least |g_b|/4, for a round that surprises is not to be
+    believed as if it had not. In a K x d context the step is along z_a - Σ p_b z_b, in the one block there is.
+
+    Where more than one action may be right, or none, it predicts badly, and a mixture stops believing it.
+    """
+
+    @validated
+    def __init__(self, *, features: Features = "raw", regularisation: Strength = 0.05, alpha: Widths = 0.3) -> None:
+        self.features = features
+        self.regularisation = regularisation
+        self.alpha = alpha
+
+    def predict(self, batch: Batch) -> Array:
+        """The softmax of <θ, z> over the actions of each context."""
+        scores = self._ridge.predict(batch)
+        _softmax(scores, batch.starts)
+        return scores
+
+    def width(self, batch: Batch) -> Array:
+        """α p (1 - p) √(zᵀA⁻¹z)."""
+        p = self.predict(batch)
+        return super().width(batch) * p * (1.0 - p)
+
+    def learn(self, one: Batch, action: int, loss: float) -> float:
+        """One Newton step in every block."""
+        rows, p = dense(one.rows), self.predict(one)
+        own = min(max(float(p[action]), 1e-6), 1.0 - 1e-6)
+        share = (1.0 - loss - own) / (1.0 - own)
+        direction = -p
+        direction[action] += 1.0  # e_a - p
+        if one.shared:
+            self._pulls[0], self._weights[0] = share, max(own / (1.0 - own), abs(share) / 4)
+            self._ridge.step(direction @ rows, self._weights, self._pulls)
+        else:
+            self._pulls[...] = share * direction
+            self._weights[...] = np.maximum(own / (1.0 - own) * direction**2, np.abs(self._pulls) / 4)
+            self._weights[self._weights < _LEAST] = 0.0
+            self._ridge.step(rows[0], self._weights, self._pulls)
+        return float(p[action])
+
+    def _move(self, score: float, loss: float) -> tuple[float, float, float]:
+        raise NotImplementedError("all blocks move together")
+
+
+_LEAST = 1e-4
+"""A curvature below this is not worth an update."""
+
+
+@kernel
+def _softmax(scores: Array, starts: Places) -> None:
+    for i in range(starts.shape[0] - 1):
+        some = scores[starts[i] : starts[i + 1]]
+        largest, total = some.max(), 0.0
+        for a in range(some.shape[0]):
+            some[a] = math.exp(some[a] - largest)
+            total += some[a]
+        for a in range(some.shape[0]):
+            some[a] /= total

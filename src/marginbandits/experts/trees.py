@@ -1,56 +1,53 @@
 """Trees as an expert: extremely randomised trees of the reward, fitted anew whenever there is enough more to learn.
 
 Every block (an action, or one for all) keeps up to `memory` of its rounds, and has a forest of its own. It is fitted when
-the block has seen `growth` times the rounds it had at the last fit, so a run of T rounds fits O(log T) forests of each
-action and the work of all is a small multiple of the last one's. Between fits rounds are only put by; at a fit, where
-there are more than `memory`, a uniform sample of all that were seen is kept (as in `reservoir`).
+there are `growth` times the rounds it was last fitted to, so a run of T rounds fits O(log T) forests of each action, and
+all of them together cost a small multiple of the last. Between fits rounds are only put by. Where there are more than
+`memory` at a fit, as many are drawn from them at random, so what was seen long ago fades.
 
-A forest is never saved: it is a function of the rounds it was fitted to, which are, and is fitted to them again. A
-prediction walks the fitted trees in a kernel; scikit-learn's own takes milliseconds for one row.
+A forest is never saved: it is a function of the rounds it was fitted to, which are, and is fitted to them again.
 
 Trees do not say how far off they may be, so a mixture lends them the width of the others.
 
-Geurts, Ernst & Wehenkel (2006), "Extremely randomized trees".
+See `oracles.extra_trees` for how trees are grown.
+
+>>> import numpy as np
+>>> from marginbandits.contexts import per_action
+>>> expert = TreesExpert(n_trees=10).start(n_blocks=1, n_features=1)
+>>> for x in [0.0, 1.0, 2.0] * 10:
+...     _ = expert.learn(per_action(np.array([[x]]), 1), 0, loss=float(x != 1.0))
+>>> expert.predict(per_action(np.array([[0.0], [1.0], [2.0]]), 1))
+array([0., 1., 0.])
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, dense
 from marginbandits.experts.expert import Expert
 from marginbandits.features import Features, Identity
+from marginbandits.oracles.extra_trees import Forest, grow, joined, walk
 from marginbandits.state import COUNT, Field, zeros
 from marginbandits.types import Array
 from marginbandits.validation import Integer, Real, validated
 
 __all__ = ["TreesExpert"]
 
-Places = npt.NDArray[np.int64]
 Small = npt.NDArray[np.float32]
 
 FIRST = 8
 """Rounds of a block before its first fit."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Forest:
-    """The trees of one block as one table: each node's column, threshold and children (-1 at a leaf), and its mean."""
-
-    columns: Places
-    thresholds: Array
-    left: Places
-    right: Places
-    means: Array
-    roots: Places
+_ROOM = 2**28
+"""Numbers that the rows of all blocks may take; where `memory` for each would be more, it is less."""
 
 
 class TreesExpert(Expert):
-    """`n_trees` a block, from up to `memory` of its rounds, in 4·n_blocks·memory·growth·n_features bytes."""
+    """`n_trees` a block, from up to `memory` of its rounds: 4·growth·n_blocks·memory·n_features bytes, once all are
+    filled. A node looks at `n_columns` of them, drawn at random, or at all if there are fewer. The round that fits a forest takes as long as fitting it; how often that happens is up to `growth`.
+    """
 
     scaled = False
 
@@ -59,91 +56,85 @@ class TreesExpert(Expert):
         self,
         *,
         n_trees: Annotated[int, Integer(1, 10_000)] = 60,
+        n_columns: Annotated[int, Integer(1)] = 64,
         growth: Annotated[float, Real(above=1, high=100)] = 1.4,
-        memory: Annotated[int, Integer(FIRST, 10**7)] = 4000,
-        features: Features | None = None,
+        memory: Annotated[int, Integer(FIRST, 10**7)] = 10_000,
+        features: Features = Identity(),  # noqa: B008  # a recipe, never changed
     ) -> None:
         self.n_trees = n_trees
+        self.n_columns = n_columns
         self.growth = growth
         self.memory = memory
-        self.features = Identity() if features is None else features
+        self.features = features
 
     def _begin(self, n_blocks: int, n_features: int) -> None:
-        self._room = int(self.memory * self.growth) + 2  # what may wait for the next fit, beside what is kept
-        self._rows: Small = zeros((n_blocks, self._room, n_features), np.float32)
-        self._rewards: Small = zeros((n_blocks, self._room), np.float32)
-        self._seen, self._held, self._fitted = (np.zeros(n_blocks, np.int64) for _ in range(3))
+        self._most = max(FIRST, min(self.memory, int(_ROOM / (self.growth * n_blocks * n_features))))
+        self._size = int(self._most * self.growth) + 2  # what may wait for the next fit, beside what is kept
+        self._rows: Small = zeros((n_blocks, self._size, n_features), np.float32)
+        self._rewards: Small = zeros((n_blocks, self._size), np.float32)
+        self._held, self._fitted, self._fits = (np.zeros(n_blocks, np.int64) for _ in range(3))
         self._forests: tuple[Forest | None, ...] = (None,) * n_blocks
+        self._table: Forest | None = None  # of all blocks; made again when one has been fitted
 
-    def _scores(self, batch: Batch) -> Array:
-        rows = dense(batch.rows).astype(np.float32)
-        out = np.full(len(batch.mask), 0.5)
-        for i in range(len(batch)):
-            for k in range(int(batch.starts[i]), int(batch.starts[i + 1])):
-                forest = self._forest(0 if batch.shared else k - int(batch.starts[i]))
-                if forest is not None:
-                    out[k] = _walk(
-                        rows[k if batch.shared else i],
-                        forest.columns,
-                        forest.thresholds,
-                        forest.left,
-                        forest.right,
-                        forest.means,
-                        forest.roots,
-                    )
+    def predict(self, batch: Batch) -> Array:
+        """The mean over the trees, 0.5 before the first fit."""
+        out = np.empty(len(batch.mask))
+        walk(_small(dense(batch.rows)), batch.shared, batch.starts, *self._whole(), out)
         return out
 
     def width(self, batch: Batch) -> None:
         """Not known."""
 
-    def learn(self, rows: Array, at: int, block: int, loss: float) -> float:
+    def learn(self, one: Batch, action: int, loss: float) -> float:
         """Put a round by; fit again if it is time."""
-        row = rows[at].astype(np.float32)
-        forest = self._forest(block)
-        predicted = 0.5
-        if forest is not None:
-            predicted = _walk(
-                row, forest.columns, forest.thresholds, forest.left, forest.right, forest.means, forest.roots
-            )
-        held, keep = int(self._held[block]), self.journal.keep
-        for array in (self._seen, self._held):
-            keep(array, block)
+        predicted = float(self.predict(one)[action])
+        block, keep = one.block(action), self.journal.keep
+        held = int(self._held[block])
+        keep(self._held, block)
         keep(self._rows, (block, held))
         keep(self._rewards, (block, held))
-        self._rows[block, held], self._rewards[block, held] = row, 1.0 - loss
-        self._seen[block] += 1
-        self._held[block] += 1
-        if self._held[block] >= max(FIRST, int(self.growth * self._fitted[block]) + 1):
+        self._rows[block, held] = _small(dense(one.rows)[one.row(action)])
+        self._rewards[block, held] = 1.0 - loss
+        self._held[block] = held + 1
+        if held + 1 >= max(FIRST, int(self.growth * self._fitted[block]) + 1):
             self._fit(block)
-        return min(max(float(predicted), 0.0), 1.0)
+        return predicted
 
     def _fit(self, block: int) -> None:
-        keep = self.journal.keep
-        held = int(self._held[block])
-        if held > self.memory:
+        keep, held = self.journal.keep, int(self._held[block])
+        keep(self._fits, block)
+        self._fits[block] = min(self._fits[block] + 1, COUNT)
+        if held > self._most:
             keep(self._rows, block)
             keep(self._rewards, block)
-            chosen = np.sort(np.random.default_rng(int(self._seen[block])).choice(held, self.memory, replace=False))
-            self._rows[block, : self.memory] = self._rows[block, chosen]
-            self._rewards[block, : self.memory] = self._rewards[block, chosen]
-            self._held[block] = held = self.memory
+            some = np.random.default_rng(self._fits[block]).choice(held, self._most, replace=False)
+            some.sort()
+            self._rows[block, : self._most] = self._rows[block, some]
+            self._rewards[block, : self._most] = self._rewards[block, some]
+            self._rows[block, self._most :] = self._rewards[block, self._most :] = 0.0
+            self._held[block] = held = self._most
         keep(self._fitted, block)
         self._fitted[block] = held
         self.journal.keep_attribute(self, "_forests")
+        self.journal.keep_attribute(self, "_table")
         self._forests = (*self._forests[:block], self._grown(block), *self._forests[block + 1 :])
-
-    def _forest(self, block: int) -> Forest | None:
-        if self._forests[block] is None and self._fitted[block] > 0:  # loaded: what it was fitted to is there
-            self._forests = (*self._forests[:block], self._grown(block), *self._forests[block + 1 :])
-        return self._forests[block]
+        self._table = None
 
     def _grown(self, block: int) -> Forest:
-        from sklearn.ensemble import ExtraTreesRegressor
-
+        """Fitted to the rounds there are; the same ones give the same trees."""
         n = int(self._fitted[block])
-        model = ExtraTreesRegressor(self.n_trees, random_state=n)
-        model.fit(self._rows[block, :n], self._rewards[block, :n])
-        return _table([one.tree_ for one in model.estimators_])
+        seed = int(self._fits[block])
+        return grow(self._rows[block, :n], self._rewards[block, :n], n_trees=self.n_trees, n_columns=self.n_columns, seed=seed)
+
+    def _whole(self) -> Forest:
+        """All blocks' trees as one table. What was loaded has none yet: they are fitted to what they were fitted to."""
+        if self._table is None:
+            self._forests = tuple(
+                self._grown(block) if forest is None and self._fitted[block] else forest
+                for block, forest in enumerate(self._forests)
+            )
+            self._table = joined(self._forests)
+        return self._table
 
     def forget(self) -> None:
         """Nothing that was learnt depends on scales."""
@@ -153,40 +144,23 @@ class TreesExpert(Expert):
         return {
             "rows": Field(self._rows),
             "rewards": Field(self._rewards, 0.0, 1.0),
-            "seen": Field(self._seen, 0, COUNT),
-            "held": Field(self._held, 0, self._room - 1),
-            "fitted": Field(self._fitted, 0, self.memory),
+            "held": Field(self._held, 0, self._size - 1),
+            "fitted": Field(self._fitted, 0, self._most),
+            "fits": Field(self._fits, 0, COUNT),
         }
 
     def check(self) -> None:
-        """What was fitted is kept, and what is kept was seen."""
-        if not ((self._fitted <= self._held).all() and (self._held <= self._seen).all()):
-            raise ValueError("fitted must be at most held, and held at most seen")
+        """What was fitted is kept; and there is not so much more that it should have been fitted again."""
+        if (self._fitted > self._held).any():
+            raise ValueError("fitted must be at most held")
+        due = np.maximum(FIRST, (self.growth * self._fitted).astype(np.int64) + 1)
+        if (self._held >= due).any():
+            raise ValueError("held must be less than calls for a fit")
 
 
-def _table(trees: list[Any]) -> Forest:
-    starts = np.cumsum([0, *(one.node_count for one in trees)])
-    at = np.repeat(starts[:-1], np.diff(starts))
-    left, right = (np.concatenate([getattr(one, name) for one in trees]) for name in ("children_left", "children_right"))
-    leaf = left < 0
-    return Forest(
-        np.concatenate([one.feature for one in trees]).astype(np.int64),
-        np.concatenate([one.threshold for one in trees]),
-        np.where(leaf, -1, left + at),
-        np.where(leaf, -1, right + at),
-        np.concatenate([one.value[:, 0, 0] for one in trees]),
-        starts[:-1].astype(np.int64),
-    )
+def _small(rows: Array) -> Small:
+    """In single precision; what is too large for that is the largest there is."""
+    return np.clip(rows, -_LARGEST, _LARGEST).astype(np.float32)
 
 
-@kernel
-def _walk(
-    row: Small, columns: Places, thresholds: Array, left: Places, right: Places, means: Array, roots: Places
-) -> float:
-    total = 0.0
-    for t in range(roots.shape[0]):
-        node = roots[t]
-        while left[node] >= 0:
-            node = left[node] if row[columns[node]] <= thresholds[node] else right[node]
-        total += means[node]
-    return total / roots.shape[0]
+_LARGEST = float(np.finfo(np.float32).max)

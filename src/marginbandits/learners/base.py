@@ -39,6 +39,7 @@ from marginbandits.contexts import (
     shared,
 )
 from marginbandits.features import FeatureMap, feature_map
+from marginbandits.learners.early import Early, Round
 from marginbandits.learners.inputs import each, is_one_mask, read_decision, read_loss, read_mask, read_masks
 from marginbandits.learners.stored import Stored
 from marginbandits.state import Field, Journal, Record, State, TooLargeError, room, zeros
@@ -65,6 +66,10 @@ class Learner(Stored, ABC):
     needs_every_row: ClassVar[bool] = False
     """Whether a K x d context must have K rows; then those of unavailable actions are the mean of the others."""
 
+    EARLY: ClassVar[int] = 0
+    """How many first rounds are learnt anew, at every doubling, once the scale of contexts is known (see `early`); a
+    learner that has any fills `_anew`, and names EARLY among its `constants`."""
+
     def __init__(self, n_actions: int, *, features: str | FeatureMap, seed: int | np.random.Generator | None) -> None:
         self.n_actions = n_actions
         self.features = features
@@ -82,6 +87,7 @@ class Learner(Stored, ABC):
         self._vector: tuple[int] | None = None  # the shape of vectors that features alone check, where there are any
         self._map: FeatureMap | None = None
         self._state: State | None = None
+        self._early: Early | None = None
 
     # The holes.
 
@@ -100,6 +106,15 @@ class Learner(Stored, ABC):
 
     @abstractmethod
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None: ...
+
+    def _observed(self, rows: Rows) -> Rows:
+        """The features of rows to learn from, which may change the scales of all features."""
+        assert self._map is not None
+        return self._map.observe(rows)
+
+    def _anew(self, rounds: Iterable[Round], *newest: Any) -> None:
+        """Begin again, and learn all these rounds, of which `newest` is the last, in the scales of today."""
+        raise NotImplementedError("a learner with EARLY rounds fills `_anew`")
 
     # What users call.
 
@@ -317,12 +332,30 @@ class Learner(Stored, ABC):
             assert self._state is not None
             for array in self._state.arrays().values():
                 self._journal.keep(array)
-        batch.rows = self._map.observe(batch.rows)
-        self._update(batch, action, loss, probability)
+        if self._early is None:
+            batch.rows = self._observed(batch.rows)
+            self._update(batch, action, loss, probability)
+        else:
+            self._learn_early(self._early, batch, action, loss, probability)
+
+    def _learn_early(self, early: Early, batch: Batch, action: int, loss: float, probability: float) -> None:
+        """As any round; but at a doubling of the first ones all of them are learnt anew."""
+        assert self._state is not None and self._map is not None
+        again = early.due()
+        if again:
+            self._journal.keep_all(self._state)
+        kept = early.put(batch, action, loss, probability)
+        batch.rows = self._observed(batch.rows)
+        if not (again and kept):
+            self._update(batch, action, loss, probability)
+            return
+        self._anew(early.again(self._map), batch, action, loss, probability)
+        if early.rounds[0] == len(early.actions):
+            early.give_up()
 
     def _start(self, shape: Shape, size: int | None = None) -> None:
         """Allocate everything, in at most so many bytes; the journal remembers that there was nothing."""
-        for name in ("_shape", "_map", "_state", "_vector"):
+        for name in ("_shape", "_map", "_state", "_vector", "_early"):
             self._journal.keep_attribute(self, name)
         self._journal.keep_attribute(self._journal, "records")
         self._chance()
@@ -330,6 +363,9 @@ class Learner(Stored, ABC):
             with room(size):
                 started = feature_map(self.features).start(shape.width, self._rng, sparse=shape.sparse)
                 parts = self._begin(shape, started.n_outputs)
+                if self.EARLY:
+                    self._early = Early(self.EARLY, shape.shared, self.n_actions, shape.width)
+                    parts = {**parts, "early": self._early}
         except TooLargeError as error:
             raise TooLargeError(
                 f"{type(self).__name__} cannot be built for {self.n_actions} actions and {shape}: {error}, more than "

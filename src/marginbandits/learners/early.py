@@ -1,0 +1,111 @@
+"""The first rounds of a run, learnt anew once their scale is known better.
+
+Features are scaled by what has been seen so far, so the first rounds of any run enter in scales that later ones do not
+share, and a learner that forgets nothing keeps them so. Therefore those that ask for it (`early`) keep the first rounds
+as they came; after 8, 16, ..., `early` rounds they begin again, and learn all of them once more in the scales of that
+moment. So all that is learnt twice or more is less than three times `early` rounds; then the rounds kept are given up.
+
+>>> import numpy as np
+>>> from marginbandits.contexts import per_action
+>>> kept = Early(most=16, together=False, n_actions=2, width=1)
+>>> for i in range(7):
+...     _ = kept.put(per_action(np.array([[float(i)]]), 2), 1, 0.5, 1.0)
+>>> kept.due()  # with the eighth
+True
+"""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from marginbandits.contexts import LARGEST, Batch, dense, per_action, shared
+from marginbandits.features import FeatureMap
+from marginbandits.state import COUNT, Field, Journal, Record, zeros
+from marginbandits.types import Array
+
+__all__ = ["Early", "Round"]
+
+Round = tuple[Batch, int, float, float]
+"""What `_update` takes."""
+
+FIRST = 8
+"""Rounds before anything is learnt anew."""
+_ROOM = 2**23
+"""Numbers that rows may take."""
+
+
+class Early(Record):
+    """Up to `most` rounds, as far as their rows take no more than 64 MiB: rows, action, loss and probability."""
+
+    def __init__(self, most: int, together: bool, n_actions: int, width: int) -> None:
+        self.together, self.n_actions = together, n_actions
+        self.rows = zeros((min(most * (n_actions if together else 1), max(_ROOM // width, 1)), width))
+        self.starts = zeros((most + 1,), np.int64)
+        self.actions = zeros((most,), np.int64)
+        self.results: Array = zeros((most, 2))  # loss and probability
+        self.rounds = np.zeros(1, np.int64)
+        self.attach(Journal())
+
+    def due(self) -> bool:
+        """Whether, with the next round, it is time to learn all of them anew."""
+        n = int(self.rounds[0])
+        return FIRST <= n + 1 <= len(self.actions) and (n + 1) & n == 0
+
+    def put(self, one: Batch, action: int, loss: float, probability: float) -> bool:
+        """Keep a round as it came, if it is among the first and there is room; whether it was."""
+        n = int(self.rounds[0])
+        if n >= len(self.actions):
+            return False
+        rows = dense(one.rows)
+        start, keep = int(self.starts[n]), self.journal.keep
+        end = start + len(rows)
+        if end > len(self.rows):
+            self.give_up()
+            return False
+        keep(self.rounds)
+        keep(self.rows, slice(start, end))
+        keep(self.starts, n + 1)
+        keep(self.actions, n)
+        keep(self.results, n)
+        self.rows[start:end], self.starts[n + 1], self.actions[n] = rows, end, action
+        self.results[n] = loss, probability
+        self.rounds[0] = n + 1
+        return True
+
+    def again(self, features: FeatureMap) -> Iterator[Round]:
+        """All rounds kept, in order, in today's scales."""
+        for i in range(int(self.rounds[0])):
+            rows = features.transform(self.rows[self.starts[i] : self.starts[i + 1]])
+            one = shared([rows]) if self.together else per_action(rows, self.n_actions)
+            yield one, int(self.actions[i]), float(self.results[i, 0]), float(self.results[i, 1])
+
+    def give_up(self) -> None:
+        """Nothing will be learnt anew any more."""
+        self.journal.keep(self.rounds)
+        for array in (self.rows, self.starts, self.actions, self.results):
+            self.journal.keep(array)
+            array[...] = 0
+        self.rounds[0] = len(self.actions)
+
+    def fields(self) -> Mapping[str, Field]:
+        """The live state."""
+        return {
+            "rows": Field(self.rows, -LARGEST, LARGEST),
+            "starts": Field(self.starts, 0, len(self.rows)),
+            "actions": Field(self.actions, 0, COUNT),
+            "results": Field(self.results, 0.0, 1.0),
+            "rounds": Field(self.rounds, 0, len(self.actions)),
+        }
+
+    def check(self) -> None:
+        """Every round has the rows it can have, an action among them, and a probability."""
+        n = int(self.rounds[0])
+        if n == len(self.actions):
+            return
+        sizes = np.diff(self.starts[: n + 1])
+        if (sizes < 1).any() or not (self.together or (sizes == 1).all()):
+            raise ValueError("starts must leave every round its rows")
+        if (self.actions[:n] >= (sizes if self.together else self.n_actions)).any():
+            raise ValueError("actions must be among those of their rounds")
+        if not (self.results[:n, 1] > 0.0).all():
+            raise ValueError("results must have probabilities above 0")

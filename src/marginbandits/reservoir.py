@@ -36,6 +36,11 @@ class Reservoir(Record):
         self.next = np.zeros(n_blocks, np.int64)  # where the next stretch begins
         self.attach(Journal())
 
+    def begin(self) -> None:
+        """Nothing seen."""
+        for array in (self.rows, self.losses, self.seen, self.next):
+            array[...] = 0
+
     def held(self, block: int) -> int:
         """Rounds kept."""
         return min(int(self.seen[block]), int(self.losses.shape[1]))

@@ -1,7 +1,7 @@
-"""Hit-and-run for the hinge potential on a ball: exact draws along random lines, no step size and no smoothing.
+"""Hit-and-run for potentials made of hinges on a ball: exact draws along random lines, no step size and no smoothing.
 
 Along a line θ + t·e the potential Σ_i w_i max(a_i + t k_i, 0), with a_i = 1 + <φ_i, θ>/γ and k_i = <φ_i, e>/γ, is
-convex and piecewise linear, so its density on the chord is piecewise exponential: sort the kinks -a_i/k_i, add up
+piecewise linear, convex or (the ramp, a difference of hinges) not, so its density on the chord is piecewise exponential: sort the kinks -a_i/k_i, add up
 slopes, weigh each piece by its integral, draw a piece and a place in it by the inverse distribution function. The law
 ∝ exp(-F) is invariant exactly; all that is left to time is mixing. A step costs O(n d + n log n).
 
@@ -47,11 +47,12 @@ def hit_and_run(
         raise ValueError(f"start must be chains x {potential.features.shape[1]}, got shape {theta.shape}")
     if not (np.linalg.norm(theta, axis=1) <= radius * (1.0 + 1e-9)).all():
         raise ValueError(f"start must lie in the ball of radius {radius}, got {quoted(start)}")
-    features, weights = np.ascontiguousarray(potential.features), np.ascontiguousarray(potential.weights)
+    features, weights, offsets = map(np.ascontiguousarray, potential.pieces())
     for at in range(0, n_steps, _BURST):
         burst = min(_BURST, n_steps - at)
         lines = _unit(rng.standard_normal((len(theta), burst, theta.shape[1])))
-        _lines(features, weights, potential.margin, radius, theta, lines, rng.random((len(theta), burst, 2)))
+        draws = rng.random((len(theta), burst, 2))
+        _lines(features, weights, offsets, potential.margin, radius, theta, lines, draws)
     return theta
 
 
@@ -76,7 +77,14 @@ def _unit(vectors: Array) -> Array:
 
 @kernel
 def _lines(
-    features: Array, weights: Array, margin: float, radius: float, theta: Array, lines: Array, draws: Array
+    features: Array,
+    weights: Array,
+    offsets: Array,
+    margin: float,
+    radius: float,
+    theta: Array,
+    lines: Array,
+    draws: Array,
 ) -> None:
     """Move every row of theta along its lines in turn."""
     n, d = features.shape
@@ -86,7 +94,7 @@ def _lines(
             total = 0.0
             for c in range(d):
                 total += features[i, c] * theta[j, c]
-            a[i] = 1.0 + total / margin
+            a[i] = offsets[i] + total / margin
         for step in range(lines.shape[1]):
             across, square = 0.0, 0.0
             for c in range(d):

@@ -1,13 +1,18 @@
-"""Many warm chains at once, for a hinge potential with a Gaussian part.
+"""Many warm chains at once, for a potential of margins with a Gaussian part.
 
-A round with features z, loss ℓ and score s = <w, z> costs a particle w the hinge on both sides of its margin, the loss
-pulling the score down and the reward 1 - ℓ pulling it up, and the square of its score:
+A round with features z, loss ℓ and score s = <w, z> costs a particle w on both sides of its margin γ: the loss pulls the
+score below -γ, the reward 1 - ℓ above γ. The cost is a choice of
 
-    ℓ (γ + s)_+ + (1 - ℓ)(γ - s)_+ + s²/2  =  γ + (s - y)²/2 - y²/2 + ℓ (-s - γ)_+ + (1 - ℓ)(s - γ)_+,   y = 1 - 2ℓ
+    squared hinge   ℓ (γ + s)_+²/2 + (1 - ℓ)(γ - s)_+²/2
+    hinge           ℓ (γ + s)_+ + (1 - ℓ)(γ - s)_+ + s²/2
 
-So over all rounds, with λ‖w‖²/2, the potential is Gaussian but for what lies beyond the margin:
+Within the margin both are (s - y)²/2 and a constant, with y = γ(1 - 2ℓ) and y = 1 - 2ℓ; so over all rounds, with
+λ‖w‖²/2, the potential is Gaussian but for what lies beyond the margin:
 
     U(w) = ½ (w - θ)ᵀA(w - θ) + V(w),   A = λI + Σ zzᵀ,   θ = A⁻¹ Σ y z,   A⁻¹ = CᵀC
+
+    squared hinge   V = -Σ (1 - ℓ)(s - γ)_+²/2 + ℓ (-s - γ)_+²/2      a round that agrees costs nothing beyond the margin
+    hinge           V = Σ (1 - ℓ)(s - γ)_+ + ℓ (-s - γ)_+             it costs s²/2
 
 The Gaussian part is known exactly at no cost that grows with history (`factors`); only ∇V, which vanishes as γ
 grows, needs the rounds themselves (`stored_pull`). A step is preconditioned by A⁻¹ and leaves the Gaussian
@@ -15,14 +20,14 @@ exp(-½(w - θ)ᵀA(w - θ)/τ²) as it is, whatever its size h <= 1:
 
     w <- w - h (w - θ + A⁻¹∇V(w)) + τ √(h(2 - h)) Cᵀξ,   ξ ~ N(0, I)
 
-Rows of `particles` are chains.
+Neither V has more curvature than A, so no h <= 1 is too large. Rows of `particles` are chains.
 
 Cotter, Roberts, Stuart & White (2013), "MCMC methods for functions: modifying old algorithms to make them faster".
 
 >>> import numpy as np
 >>> scores, now = np.array([[2.0, 0.5, -2.0]]), np.empty((1, 3))
->>> hinge_slopes(scores, np.full(3, 0.25), np.ones(1), np.zeros((1, 3)), now), now
-(True, array([[ 0.75,  0.  , -0.25]]))
+>>> slopes(scores, np.full(3, 0.25), 1.0, True, np.zeros((1, 3)), now), now
+(True, array([[-0.75,  0.  ,  0.25]]))
 """
 
 import math
@@ -35,16 +40,16 @@ __all__: list[str] = []
 
 
 @kernel
-def hinge_slopes(scores: Array, losses: Array, margins: Array, then: Array, now: Array) -> bool:
+def slopes(scores: Array, losses: Array, margin: float, squared: bool, then: Array, now: Array) -> bool:
     """Slopes of V's terms in their scores, particles x rounds, into `now`; whether any is not what it was `then`."""
     changed = False
     for i in range(scores.shape[0]):
         for j in range(scores.shape[1]):
-            slope = 0.0
-            if scores[i, j] > margins[i]:
-                slope = 1.0 - losses[j]
-            elif scores[i, j] < -margins[i]:
-                slope = -losses[j]
+            s, slope = scores[i, j], 0.0
+            if s > margin:
+                slope = (1.0 - losses[j]) * ((margin - s) if squared else 1.0)
+            elif s < -margin:
+                slope = -losses[j] * ((margin + s) if squared else 1.0)
             now[i, j] = slope
             changed |= slope != then[i, j]
     return changed
@@ -56,15 +61,15 @@ def langevin_step(
     mean: Array,
     factor: Array,
     pull: Array,
-    n_rounds: float,
+    most: float,
     step: float,
     temperature: float,
     normals: Array,
 ) -> None:
     """One step of every particle, in place; `factor` is C, `mean` θ, `pull` ∇V and `temperature` τ above.
 
-    C∇V is a sum over at most `n_rounds` rounds of vectors no longer than 1, because zᵀA⁻¹z <= 1 for each of them; where
-    rounding says otherwise (rows that differ in size by more than a float has digits) it is cut down to that. C is
+    C∇V is a sum of vectors no longer than their slopes, because zᵀA⁻¹z <= 1 for every round; where rounding says otherwise
+    (rows that differ in size by more than a float has digits) it is cut down to `most`, what slopes may sum to. C is
     lower triangular and is read once: its row i turns component i of τ√(h(2 - h)) ξ - h C∇V into a move.
     """
     n, d = particles.shape
@@ -82,10 +87,10 @@ def langevin_step(
                 a1 += r1[j] * pull[k, j]
                 a2 += r2[j] * pull[k, j]
                 a3 += r3[j] * pull[k, j]
-            m0 = noise * normals[k, i] - step * min(max(a0, -n_rounds), n_rounds)
-            m1 = noise * normals[k, i + 1] - step * min(max(a1, -n_rounds), n_rounds)
-            m2 = noise * normals[k, i + 2] - step * min(max(a2, -n_rounds), n_rounds)
-            m3 = noise * normals[k, i + 3] - step * min(max(a3, -n_rounds), n_rounds)
+            m0 = noise * normals[k, i] - step * min(max(a0, -most), most)
+            m1 = noise * normals[k, i + 1] - step * min(max(a1, -most), most)
+            m2 = noise * normals[k, i + 2] - step * min(max(a2, -most), most)
+            m3 = noise * normals[k, i + 3] - step * min(max(a3, -most), most)
             for j in range(i + 4):
                 particles[k, j] += m0 * r0[j] + m1 * r1[j] + m2 * r2[j] + m3 * r3[j]
     for i in range(full, d):
@@ -93,14 +98,21 @@ def langevin_step(
             a0 = 0.0
             for j in range(i + 1):
                 a0 += factor[i, j] * pull[k, j]
-            m0 = noise * normals[k, i] - step * min(max(a0, -n_rounds), n_rounds)
+            m0 = noise * normals[k, i] - step * min(max(a0, -most), most)
             for j in range(i + 1):
                 particles[k, j] += m0 * factor[i, j]
 
 
 @kernel
 def absorb(
-    particles: Array, margins: Array, row: Array, loss: float, nudges: Array, gain: Array, variance: float
+    particles: Array,
+    margin: float,
+    squared: bool,
+    row: Array,
+    loss: float,
+    nudges: Array,
+    gain: Array,
+    variance: float,
 ) -> None:
     """Move each particle to the least of ½ (w - w₀)ᵀA(w - w₀) + the new round's own cost - its nudge·s, in place.
 
@@ -111,16 +123,23 @@ def absorb(
     """
     if variance <= 0.0:
         return
-    d = row.shape[0]
+    d, target = row.shape[0], (margin if squared else 1.0) * (1.0 - 2.0 * loss)
     for k in range(particles.shape[0]):
-        margin, nudge, score = margins[k], nudges[k], 0.0
+        nudge, score = nudges[k], 0.0
         for i in range(d):
             score += particles[k, i] * row[i]
-        moved = (score + variance * (nudge + 1.0 - 2.0 * loss)) / (1.0 + variance)
+        start = score + variance * nudge
+        moved = (start + variance * target) / (1.0 + variance)
         if moved > margin:
-            moved = max(margin, (score + variance * (nudge - loss)) / (1.0 + variance))
+            if squared:
+                moved = (start - variance * loss * margin) / (1.0 + variance * loss)
+            else:
+                moved = max(margin, (start - variance * loss) / (1.0 + variance))
         elif moved < -margin:
-            moved = min(-margin, (score + variance * (nudge + 1.0 - loss)) / (1.0 + variance))
+            if squared:
+                moved = (start + variance * (1.0 - loss) * margin) / (1.0 + variance * (1.0 - loss))
+            else:
+                moved = min(-margin, (start + variance * (1.0 - loss)) / (1.0 + variance))
         share = (1.0 + variance) / variance * (moved - score)
         for i in range(d):
             particles[k, i] += share * gain[i]

@@ -29,7 +29,7 @@ from marginbandits.arrays import Numbers
 from marginbandits.types import Array
 from marginbandits.validation import Positive, Real, record, validated
 
-__all__ = ["HingePotential"]
+__all__ = ["HingePotential", "RampPotential"]
 
 Points = Annotated[npt.ArrayLike, Numbers(2, low=-1e50, high=1e50)]
 
@@ -86,8 +86,41 @@ class HingePotential:
             return math.inf, math.inf
         return error * math.sqrt(2.0 * math.pi) / G, 2.0 * math.pi * error / G / G
 
+    def pieces(self) -> tuple[Array, Array, Array]:
+        """Rows φ, weights w and offsets a with F(θ) = Σ w max(a + <φ, θ>/γ, 0)."""
+        return self.features, self.weights, np.ones(len(self.weights))
+
     def _activity(self, points: npt.ArrayLike) -> Array:
         rows = np.asarray(points)
         if rows.shape[1] != self.features.shape[1]:
             raise ValueError(f"points must be rows of {self.features.shape[1]} numbers, got shape {rows.shape}")
         return np.asarray(1.0 + rows @ self.features.T / self.margin)
+
+
+class RampPotential(HingePotential):
+    """Σ_i w_i φ(<φ_i, θ>) with the ramp min(max(1 + s/γ, 0), 1): a round that is wrong costs its weight and no more.
+
+    Not convex: a difference of two hinges, one margin apart. Lines are sampled exactly all the same.
+
+    >>> F = RampPotential(features=np.array([[1.0]]), weights=np.array([2.0]), margin=0.5)
+    >>> F(np.array([[-1.0], [-0.25], [9.0]]))
+    array([0., 1., 2.])
+    """
+
+    __slots__ = ()
+
+    @validated
+    def __call__(self, points: Points) -> Array:
+        """F at every row."""
+        return np.asarray(np.clip(self._activity(points), 0.0, 1.0) @ self.weights)
+
+    @validated
+    def gradient(self, points: Points) -> Array:
+        """A subgradient at every row; at a kink, that of the flat side."""
+        v = self._activity(points)
+        return np.asarray((((v > 0.0) & (v < 1.0)) * (self.weights / self.margin)) @ self.features)
+
+    def pieces(self) -> tuple[Array, Array, Array]:
+        """The hinge's, and those of the hinge that is taken from it."""
+        ones = np.ones(len(self.weights))
+        return np.tile(self.features, (2, 1)), np.r_[self.weights, -self.weights], np.r_[ones, 0.0 * ones]

@@ -1,7 +1,6 @@
-"""The hinge's pull over all rounds kept, for the price of a minibatch, and without a minibatch's noise.
+"""The margin's pull over all rounds kept, for the price of a minibatch, and without a minibatch's noise.
 
-A particle's pull ∇V = Σ_i c_i z_i has c_i = 1 - ℓ_i beyond the upper margin, -ℓ_i below the lower, 0 between (see
-`particles`). Every c_i is remembered as it was when round i was last looked at. A minibatch is looked at again, and the
+A particle's pull is ∇V = Σ_i c_i z_i, where c_i is 0 within the margin (see `particles.slopes`). Every c_i is remembered as it was when round i was last looked at. A minibatch is looked at again, and the
 sum moves by what changed:
 
     ∇V <- ∇V + Σ_{i in batch} (c_i now - c_i then) z_i
@@ -17,11 +16,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from marginbandits.samplers.particles import hinge_slopes
+from marginbandits.samplers.particles import slopes
 from marginbandits.state import Field, Journal, Record, zeros
 from marginbandits.types import Array
 
-__all__ = ["StoredPull"]
+__all__ = ["FARTHEST", "StoredPull"]
+
+FARTHEST = 1e6
+"""How far beyond its margin a score may pull: a slope is cut down to this."""
 
 
 class StoredPull(Record):
@@ -31,6 +33,10 @@ class StoredPull(Record):
         self.slopes = zeros((n_blocks, n_particles, size))
         self.total = zeros((n_blocks, n_particles, n_features))
         self.attach(Journal())
+
+    def begin(self) -> None:
+        """As if no round had been looked at."""
+        self.slopes[...] = self.total[...] = 0.0
 
     def forget(self, block: int, slot: int, row: Array) -> None:
         """Take out the round that was kept there; an empty place has slope 0."""
@@ -48,17 +54,19 @@ class StoredPull(Record):
         particles: Array,
         rows: Array,
         losses: Array,
-        margins: Array,
+        margin: float,
+        squared: bool,
     ) -> None:
         """Look at the rounds `at` again for the particles `which`: two matrix products over all of them."""
         then, scores = self.slopes[block, which, at], particles @ rows.T
         now = np.empty(then.shape)
-        if hinge_slopes(scores, losses, margins, then, now):
+        if slopes(scores, losses, margin, squared, then, now):
             self.journal.keep(self.total, (block, which))
             self.journal.keep(self.slopes, (block, which, at))
+            np.clip(now, -FARTHEST, FARTHEST, out=now)
             self.total[block, which] += (now - then) @ rows
             self.slopes[block, which, at] = now
 
     def fields(self) -> Mapping[str, Field]:
         """The live state."""
-        return {"slopes": Field(self.slopes, -1.0, 1.0), "total": Field(self.total)}
+        return {"slopes": Field(self.slopes, -FARTHEST, FARTHEST), "total": Field(self.total)}

@@ -118,14 +118,18 @@ def hinge_lmc_tuning(
 
 
 @validated
-def exponential_weights_rate(setting: Setting, *, sharp: bool = True) -> float:
+def exponential_weights_rate(
+    setting: Setting, *, surrogate: Annotated[str, Choice("hinge", "ramp")] = "hinge", sharp: bool = True
+) -> float:
     """η of exponential weights with exact draws and exact weights; `sharp` chooses V₁."""
-    V = setting.second_moment(sharp=sharp) * setting.horizon
+    V = second_moment(surrogate, setting, sharp=sharp) * setting.horizon
     return math.sqrt(2.0 * setting.dimension * log_size(setting, 2.0) / V)
 
 
 @validated
-def second_moment(surrogate: Annotated[str, Choice(*SURROGATES)], game: Game, *, sharp: bool = True) -> float:
+def second_moment(
+    surrogate: Annotated[str, Choice(*SURROGATES)], game: Game | Setting, *, sharp: bool = True
+) -> float:
     """V₁, the bound of E<s, ℓ̂>² in one round: K for policies, K² for ramp and relative margin, more for the hinge."""
     if surrogate == "hinge":
         return game.second_moment(sharp=sharp)

@@ -2,8 +2,8 @@
 
     agreement    share of particles that would themselves play what they hope most of together: near 1/K they are
                  still guessing, near 1 they have made up their minds
-    potential    the two-sided hinge (without its Gaussian part) that each new round cost the particles' mean, before
-                 they learnt from it
+    potential    the two-sided hinge, in margins, that each new round cost the particles' mean before they learnt from it
+    beyond       the share of particles and rounds kept whose score is beyond the margin: where the margin acts
     weight       1/p of the action played. The potential counts every round alike, so these weights are clipped at 1;
                  they matter to whoever evaluates other policies from the log
 
@@ -38,26 +38,24 @@ class RunDiagnostics:
     effective_sample_share: float  # (Σw)²/(n Σw²) of the weights w = 1/p
     largest_weight: float
     clipped: float  # share of rounds whose weight was above 2, all of which count as 1
-    margins: dict[float, float]  # weight of each margin
+    beyond: float  # share of (particle, round) pairs beyond the margin, where it acts
     until: npt.NDArray[np.int64]
     agreement_curve: Array
     potential_curve: Array
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw agreement, potential and margins into a picture file (`.png`, `.svg`, `.pdf`): the extra `report`."""
+        """Draw agreement and potential into a picture file (`.png`, `.svg`, `.pdf`): the extra `report`."""
         try:
             from matplotlib.figure import Figure
         except ImportError as error:
             raise ImportError('plots need matplotlib: pip install "marginbandits[report]"') from error
-        figure = Figure(figsize=(10, 3.2), layout="constrained")
-        left, middle, right = figure.subplots(1, 3)
+        figure = Figure(figsize=(8, 3.2), layout="constrained")
+        left, right = figure.subplots(1, 2)
         left.plot(self.until, self.agreement_curve)
         left.set(title="Particles that agree", ylim=(0, 1.02), xlabel="rounds")
-        middle.plot(self.until, self.potential_curve)
-        middle.set(title="Hinge of each new round", ylim=(0, None), xlabel="rounds")
-        right.bar([f"{margin:g}" for margin in self.margins], list(self.margins.values()))
-        right.set(title="Weight of each margin", ylim=(0, 1.02), xlabel="margin")
-        title = f"{self.rounds:,} rounds; largest weight 1/p {self.largest_weight:.3g}, spread {self.spread:.2f}"
+        right.plot(self.until, self.potential_curve)
+        right.set(title="Hinge of each new round, in margins", ylim=(0, None), xlabel="rounds")
+        title = f"{self.rounds:,} rounds; {self.beyond:.0%} beyond the margin, spread {self.spread:.2f}"
         figure.suptitle(title, fontsize=10)
         figure.savefig(path, dpi=120)
 
@@ -71,6 +69,10 @@ class Monitor(Record):
         self.weights = np.zeros(5)  # rounds, Σw, Σw², largest, above 2
         self._last = np.zeros(3 * BINS + 8)  # all of these before the last round, and the stamp they were kept under
         self.attach(Journal())
+
+    def begin(self) -> None:
+        """Nothing seen."""
+        self.bins[...], self.state[:], self.weights[:] = 0.0, (0, 1), 0.0
 
     def observe(self, agreement: float, potential: float, weight: float) -> None:
         """Add one round."""

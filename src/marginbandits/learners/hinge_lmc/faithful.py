@@ -17,6 +17,11 @@ These two weightings redraw the particle after every round, each draw from a new
 needs independent draws. Theirs are draws from P as it is when the loss arrives: for late feedback, logs, and rounds
 with a mask, the mixture is the right choice.
 
+With surrogate="ramp" the potential and the play are those of the ramp φ = min(ψ, 1): a round that is wrong costs its
+weight and no more, so labels that are wrong far from the border are not believed. That is exponential weights over the
+ramp, the paper's inefficient algorithm (its bound is in `theory.exponential_weights`, for finite classes); lines of its
+potential, which is not convex, are sampled exactly, and nothing is known of how fast they mix.
+
 η and μ come from `theory.tuning`, once the width of contexts is known: "printed" is the theorem's, "ideal" that of
 exponential weights with exact draws (η larger, μ = 0). `from_theory` takes the printed one and refuses contexts of norm
 above 1; the class by itself takes the ideal one and shortens such rows to norm 1. The horizon T is part of the tuning:
@@ -48,10 +53,10 @@ from marginbandits.features import Features, Identity
 from marginbandits.learners.base import Parts
 from marginbandits.learners.horizon import HorizonLearner
 from marginbandits.projections import ball
-from marginbandits.samplers import HingePotential, hit_and_run, projected_langevin, uniform_ball
+from marginbandits.samplers import HingePotential, RampPotential, hit_and_run, projected_langevin, uniform_ball
 from marginbandits.scores import Linear, SharedLinear
 from marginbandits.state import Field, zeros
-from marginbandits.surrogates import Hinge
+from marginbandits.surrogates import Hinge, Ramp
 from marginbandits.theory import Setting, exponential_weights_rate, hinge_lmc_tuning
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Choice, Instance, Integer, OneOf, Real, Seed, validated
@@ -64,6 +69,7 @@ Radius = Annotated[float, Real(1)]
 Weighting = Annotated[str, Choice("mixture", "geometric", "rao_blackwell")]
 Sampler = Annotated[str, Choice("hit_and_run", "smoothed_langevin", "langevin")]
 Tuning = Annotated[str, Choice("printed", "ideal")]
+Surrogate = Annotated[str, Choice("hinge", "ramp")]
 Cap = Annotated[str, Choice("corrected", "printed")]
 
 _SMOOTHING_ERROR = 0.1
@@ -87,6 +93,7 @@ class FaithfulHingeLMC(HorizonLearner):
         horizon: Annotated[int, Integer(1, 2**53)] = 1000,
         margin: Margin = 0.1,
         radius: Radius = 1.0,
+        surrogate: Surrogate = "hinge",
         n_particles: Count = 10,
         weighting: Weighting = "mixture",
         tuning: Tuning = "ideal",
@@ -99,7 +106,9 @@ class FaithfulHingeLMC(HorizonLearner):
         seed: Seed = None,
     ) -> None:
         super().__init__(n_actions, features=features, seed=seed)
-        self.horizon, self.margin, self.radius = horizon, margin, radius
+        if surrogate == "ramp" and (tuning != "ideal" or sampler != "hit_and_run"):
+            raise ValueError("surrogate='ramp' needs tuning='ideal' and sampler='hit_and_run', which know of it")
+        self.horizon, self.margin, self.radius, self.surrogate = horizon, margin, radius, surrogate
         self.n_particles, self.weighting, self.tuning, self.cap = n_particles, weighting, tuning, cap
         self.sampler, self.steps = sampler, steps
         self.n_features, self.long_contexts = n_features, long_contexts
@@ -108,12 +117,12 @@ class FaithfulHingeLMC(HorizonLearner):
         zeros((self.n_actions, self.n_actions))  # refused now, where the score class would be too large
         kind = SharedLinear if shape.shared else Linear
         self._scores = kind(self.n_actions, n_features, radius=self.radius)
-        self._hinge = Hinge(self.margin)
+        self._surrogate = (Ramp if self.surrogate == "ramp" else Hinge)(self.margin)
         setting = Setting.of(self._scores, self.horizon, self.margin)
         tuned = hinge_lmc_tuning(setting, version=self.cap)
         self.eta, self.mu = tuned.eta, tuned.mu
         if self.tuning == "ideal":
-            self.eta, self.mu = exponential_weights_rate(setting), 0.0
+            self.eta, self.mu = exponential_weights_rate(setting, surrogate=self.surrogate), 0.0
         self._most_draws = math.ceil(tuned.cap)
         self._costly = zeros((self.horizon, setting.dimension))  # φ of the rounds that cost something
         self._weights = zeros((self.horizon,))  # η w ℓ of those
@@ -163,7 +172,7 @@ class FaithfulHingeLMC(HorizonLearner):
 
     def _play(self, particles: Array, context: Array, available: Mask) -> Array:
         """p^μ(·; θ) of every particle."""
-        values = self._hinge(self._scores.values(particles, context))
+        values = self._surrogate(self._scores.values(particles, context))
         return policies.explore(policies.proportional(values, available), self.mu, available)
 
     def _weight(self, context: Array, action: int, probability: float) -> float:
@@ -191,7 +200,8 @@ class FaithfulHingeLMC(HorizonLearner):
         n = self._rounds[0]
         if n == 0:
             return start  # uniform already
-        potential = HingePotential(self._costly[:n], self._weights[:n], self.margin)
+        kind = RampPotential if self.surrogate == "ramp" else HingePotential
+        potential = kind(self._costly[:n], self._weights[:n], self.margin)
         if self.sampler == "hit_and_run":
             return hit_and_run(potential, start, self._rng, radius=self.radius, n_steps=self.steps)
         u, step = potential.smoothing(_SMOOTHING_ERROR)
@@ -223,6 +233,7 @@ def from_theory(
     horizon: Count,
     margin: Margin,
     radius: Radius = 1.0,
+    surrogate: Surrogate = "hinge",
     weighting: Weighting = "mixture",
     tuning: Tuning = "printed",
     cap: Cap = "corrected",
@@ -257,6 +268,7 @@ def from_theory(
         horizon=horizon,
         margin=margin,
         radius=radius,
+        surrogate=surrogate,
         n_particles=(1 if restarts else 10) if n_particles is None else n_particles,
         weighting=weighting,
         tuning=tuning,

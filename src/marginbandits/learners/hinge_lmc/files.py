@@ -19,13 +19,15 @@ __all__ = ["REPLAYED", "relearn", "without_young_blocks"]
 REPLAYED = "ridge.replayed"
 
 
-def relearn(ridge: Ridge, reservoir: Reservoir, block: int) -> None:
-    """Learn a block's rounds again, from nothing."""
+def relearn(ridge: Ridge, reservoir: Reservoir, block: int, target: float) -> None:
+    """Learn a block's rounds again, from nothing; `target` is that of a round without loss."""
     for at in range(reservoir.held(block)):
-        ridge.learn(reservoir.rows[block], at, block, 1.0 - 2.0 * reservoir.losses[block, at])
+        ridge.learn(reservoir.rows[block], at, block, target * (1.0 - 2.0 * reservoir.losses[block, at]))
 
 
-def without_young_blocks(fields: Mapping[str, Field], ridge: Ridge, reservoir: Reservoir) -> Mapping[str, Field]:
+def without_young_blocks(
+    fields: Mapping[str, Field], ridge: Ridge, reservoir: Reservoir, target: float
+) -> Mapping[str, Field]:
     """The fields to save: young blocks as they began, and a list of which they are."""
     n_blocks, d = ridge.theta.shape
     few = min(reservoir.losses.shape[1], d // 4)
@@ -37,7 +39,7 @@ def without_young_blocks(fields: Mapping[str, Field], ridge: Ridge, reservoir: R
     theta, factor = fresh.theta.copy(), fresh.factor.copy()
     for block in range(n_blocks):
         if block in young:
-            relearn(fresh, reservoir, block)
+            relearn(fresh, reservoir, block, target)
         same = _same(fresh.theta[block], ridge.theta[block]) and _same(fresh.factor[block], ridge.factor[block])
         if block in young and same:
             replayed[block] = True

@@ -1,4 +1,4 @@
-"""Practical Hinge-LMC: its limits are known learners, its potential falls, its memory stays, its margins compete."""
+"""Practical Hinge-LMC: its limits are known learners, its potential falls, its margin acts, its memory stays."""
 
 from pathlib import Path
 
@@ -15,32 +15,42 @@ from tests.problems import played
 
 
 def test_without_margin_and_noise_every_particle_is_ridge_regression() -> None:
-    agent = mb.HingeLMC(3, margin=1e6, temperature=0.0, features="raw", seed=0)
+    agent = mb.HingeLMC(3, surrogate="hinge", margin=1e6, temperature=0.0, features="raw", seed=0)
     played(agent, 300)
     state = agent.state()
     assert np.abs(state["ridge.theta"]).max() > 0.1
     assert np.allclose(state["particles"], state["ridge.theta"][:, None], atol=1e-9)
 
 
-def test_without_noise_particles_find_the_least_of_the_potential() -> None:
-    margin = 0.3
+@pytest.mark.parametrize("surrogate", ["squared_hinge", "hinge"])
+def test_without_noise_particles_find_the_least_of_the_potential(surrogate: str) -> None:
+    margin, squared = 0.3, surrogate == "squared_hinge"
+    weight = 0.01 if squared else 1.0
     agent = mb.HingeLMC(
-        2, margin=margin, temperature=0.0, regularisation=1.0, minibatch=1000, features=mb.Bias(), seed=0
+        2,
+        surrogate=surrogate,
+        margin=margin,
+        temperature=0.0,
+        regularisation=weight,
+        minibatch=1000,
+        features=mb.Bias(),
+        seed=0,
     )
-    played(agent, 400)
+    played(agent, 400, noise=0.0 if squared else 0.1)
     state = agent.state()
     for block in range(2):
         n = int(state["reservoir.seen"][block])
         rows, losses = state["reservoir.rows"][block, :n], state["reservoir.losses"][block, :n]
 
         def potential(w: Array, rows: Array = rows, losses: Array = losses) -> float:
-            return naive.two_sided_cost(w, rows, losses, margin) + float(w @ w) / 2
+            return naive.two_sided_cost(w, rows, losses, margin, squared) + weight * float(w @ w) / 2
 
         least = minimize(potential, np.zeros(5), method="Powell", options={"xtol": 1e-8, "ftol": 1e-10}).fun
         ridge = potential(state["ridge.theta"][block])
         assert ridge > 1.1 * least, "the margin must matter for this to test anything"
-        # Steps of fixed size swing about the kinks, within a quarter of what the margin changes.
-        assert potential(state["particles"][block, 0]) - least < 0.25 * (ridge - least)
+        # Steps of fixed size swing about the kinks, within a quarter of what the margin changes; where the squared
+        # hinge is flat, beyond the margin, they are slow: all 16 particles moved every round would be within 0.5.
+        assert potential(state["particles"][block, 0]) - least < (0.75 if squared else 0.25) * (ridge - least)
 
 
 def test_play_is_the_most_hopeful_action_over_a_floor() -> None:
@@ -50,7 +60,7 @@ def test_play_is_the_most_hopeful_action_over_a_floor() -> None:
     features = agent._map.transform(z[None]) if agent._map else None
     assert features is not None
     scores = agent.state()["particles"] @ features[0]
-    hopeful = scores.mean(1) + agent.HOPE * scores.std(1)
+    hopeful = scores.mean(1) + agent.hope * scores.std(1)
     law = agent.act(z).distribution
     assert law is not None
     floor = 0.02 / (3 * np.sqrt(100))
@@ -77,20 +87,28 @@ def test_memory_is_what_it_says() -> None:
     assert state["reservoir.seen"].sum() == 500
 
 
-def test_the_margin_that_plays_badly_loses_its_weight() -> None:
-    agent = mb.HingeLMC(2, margin="adapt", features="raw", seed=0)
-    played(agent, 1)
-    for action in [0, 1] * 60:  # action 1 is right; the first margin would play the other
-        agent._judge(np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), action, float(action == 0), 0.5)
-    weights = agent.diagnostics().margins
-    assert list(weights) == [0.6, 1.2, 2.4]
-    assert weights[0.6] < 0.001
-    assert sum(weights.values()) == pytest.approx(1.0)
-
-
 @pytest.mark.soak
-def test_adaptive_margins_keep_the_contract() -> None:
-    check_learner(mb.HingeLMC, margin="adapt", n_particles=2)
+def test_the_plain_hinge_keeps_the_contract() -> None:
+    check_learner(mb.HingeLMC, surrogate="hinge", n_particles=2)
+
+
+def test_a_margin_separates_where_regression_cannot() -> None:
+    """Setting A: rows ±(z, 1); least squares gets z = -0.2, a tenth of all, wrong for ever."""
+    rng = np.random.default_rng(0)
+    lost = {}
+    for name, agent in {
+        "margin": mb.HingeLMC(2, features="raw", seed=0),
+        "none": mb.HingeLMC(2, surrogate="hinge", margin=100.0, features="raw", seed=0),
+    }.items():
+        losses = []
+        for z in rng.choice([-0.2, 0.2, 1.0], 1500, p=[0.1, 0.3, 0.6]):
+            context = np.array([[z, 1.0], [-z, -1.0]])
+            decision = agent.act(context)
+            losses.append(float(decision.action != (z < 0)))
+            agent.learn(context, decision, loss=losses[-1])
+        lost[name] = np.mean(losses[500:])
+    assert lost["margin"] < 0.01
+    assert lost["none"] > 0.05
 
 
 def test_diagnostics_say_how_a_run_goes() -> None:
@@ -102,14 +120,14 @@ def test_diagnostics_say_how_a_run_goes() -> None:
     assert found.rounds == 600 == found.until[-1]
     assert 1.0 >= found.agreement > found.agreement_curve[:10].mean() > 1 / 3
     assert found.potential < found.potential_curve[:20].mean()
-    assert 0.2 < found.spread < 3.0
+    assert found.spread > 0.2
     assert 0.0 < found.effective_sample_share <= 1.0
     assert found.largest_weight >= 1.0
-    assert found.margins == {1.2: 1.0}
+    assert 0.0 < found.beyond < 1.0
 
 
 def test_a_run_can_be_looked_at(tmp_path: Path) -> None:
-    agent = mb.HingeLMC(3, margin="adapt", features="raw", seed=0)
+    agent = mb.HingeLMC(3, features="raw", seed=0)
     played(agent, 50)
     agent.diagnostics().plot(tmp_path / "run.png")
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")

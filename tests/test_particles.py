@@ -10,46 +10,49 @@ from scipy.optimize import minimize_scalar
 
 from marginbandits.factors import carlson
 from marginbandits.reservoir import Reservoir
-from marginbandits.samplers.particles import absorb, langevin_step
+from marginbandits.samplers.particles import absorb, langevin_step, slopes
 from marginbandits.samplers.stored_pull import StoredPull
 from marginbandits.surrogates import Hinge, centred
 from marginbandits.types import Array
 from tests import naive
 
 
-def problem(d: int, n: int, seed: int = 0) -> tuple[Array, Array, Array, Array, Array]:
-    """Rounds of a noisy separator, and A, θ and C of their Gaussian part."""
+def problem(d: int, n: int, target: float = 1.0, seed: int = 0) -> tuple[Array, Array, Array, Array, Array]:
+    """Rounds of a noisy separator, and A, θ and C of their Gaussian part, whose targets are `target` at most."""
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((n, d)) / np.sqrt(d)
     losses = (rows @ rng.standard_normal(d) * 2 + 0.1 * rng.standard_normal(n) < 0).astype(float)
     A = np.eye(d) + rows.T @ rows
-    return rows, losses, A, np.linalg.solve(A, rows.T @ (1 - 2 * losses)), np.linalg.inv(np.linalg.cholesky(A))
+    return rows, losses, A, target * np.linalg.solve(A, rows.T @ (1 - 2 * losses)), np.linalg.inv(np.linalg.cholesky(A))
 
 
-def chains(margin: float, temperature: float, step: float, d: int, n: int, n_kept: int, n_chains: int = 64) -> Array:
-    rows, losses, _, theta, C = problem(d, n)
+def chains(
+    margin: float, squared: bool, temperature: float, step: float, d: int, n: int, n_kept: int, n_chains: int = 64
+) -> Array:
+    rows, losses, _, theta, C = problem(d, n, margin if squared else 1.0)
     rng = np.random.default_rng(1)
     particles = theta + temperature * rng.standard_normal((n_chains, d)) @ C
     kept = []
     for k in range(int((10 + n_kept) / step)):
-        scores = particles @ rows.T
-        pull = ((scores > margin) * (1 - losses) - (scores < -margin) * losses) @ rows
-        langevin_step(particles, theta, C, pull, float(n), step, temperature, rng.standard_normal(particles.shape))
+        slope = np.empty((n_chains, n))
+        slopes(particles @ rows.T, losses, margin, squared, slope, slope)
+        langevin_step(particles, theta, C, slope @ rows, 1e9, step, temperature, rng.standard_normal(particles.shape))
         if k * step >= 10 and k % int(1 / step) == 0:
             kept.append(particles.copy())
     return np.concatenate(kept)
 
 
-def test_the_pull_is_what_the_hinge_adds_to_the_gaussian_part() -> None:
+@pytest.mark.parametrize("squared", [True, False])
+def test_the_pull_is_what_the_margin_adds_to_the_gaussian_part(squared: bool) -> None:
     rng = np.random.default_rng(0)
     rows, losses, particles = rng.standard_normal((20, 4)), rng.random(20), rng.standard_normal((3, 4))
-    y = 1 - 2 * losses
-    for particle, pull in zip(particles, naive.hinge_pull(particles, rows, losses, np.full(3, 0.7)), strict=True):
+    y = (0.7 if squared else 1.0) * (1 - 2 * losses)
+    for particle, pull in zip(particles, naive.margin_pull(particles, rows, losses, 0.7, squared), strict=True):
         gradient = rows.T @ (rows @ particle - y) + pull
         for i in range(4):
             h = 1e-6 * np.eye(4)[i]
-            rise = naive.two_sided_cost(particle + h, rows, losses, 0.7)
-            rise -= naive.two_sided_cost(particle - h, rows, losses, 0.7)
+            rise = naive.two_sided_cost(particle + h, rows, losses, 0.7, squared)
+            rise -= naive.two_sided_cost(particle - h, rows, losses, 0.7, squared)
             assert rise / 2e-6 == pytest.approx(gradient[i], abs=1e-6)
 
 
@@ -72,10 +75,11 @@ def test_a_step_is_its_formula(d: int) -> None:
     assert np.allclose(particles, expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("squared", [True, False])
 @pytest.mark.parametrize("nudge", [-0.7, 0.0, 0.2])
 @pytest.mark.parametrize("loss", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("start", [-3.0, -0.6, 0.0, 0.6, 3.0])
-def test_a_new_round_is_absorbed_exactly(loss: float, start: float, nudge: float) -> None:
+def test_a_new_round_is_absorbed_exactly(loss: float, start: float, nudge: float, squared: bool) -> None:
     rng = np.random.default_rng(0)
     d, margin = 3, 0.5
     rows = rng.standard_normal((5, d))
@@ -86,10 +90,10 @@ def test_a_new_round_is_absorbed_exactly(loss: float, start: float, nudge: float
     variance = carlson(factor, row, gain, np.empty(3 * d))
     assert variance == pytest.approx(row @ np.linalg.solve(A, row))
     assert np.allclose(gain, np.linalg.solve(A + np.outer(row, row), row))
-    absorb(particles, np.array([margin]), row, loss, np.array([nudge]), gain, variance)
+    absorb(particles, margin, squared, row, loss, np.array([nudge]), gain, variance)
 
     def cost(score: float) -> float:
-        own = naive.two_sided_cost(np.array([score]), np.eye(1), np.array([loss]), margin)
+        own = naive.two_sided_cost(np.array([score]), np.eye(1), np.array([loss]), margin, squared)
         return (score - start) ** 2 / (2 * variance) + own - nudge * score
 
     best = minimize_scalar(cost, bounds=(-5, 5), method="bounded", options={"xatol": 1e-9}).x
@@ -97,7 +101,7 @@ def test_a_new_round_is_absorbed_exactly(loss: float, start: float, nudge: float
     assert np.allclose(particles[0] - before, np.linalg.solve(A, row) * (best - start) / variance, atol=1e-4)
 
 
-def test_a_step_goes_no_further_than_its_rounds_could_pull() -> None:
+def test_a_step_goes_no_further_than_it_may() -> None:
     particles = np.zeros((1, 5))
     langevin_step(particles, np.zeros(5), np.eye(5), np.full((1, 5), 1e90), 7.0, 0.5, 0.0, np.zeros((1, 5)))
     assert (particles == -3.5).all()
@@ -105,7 +109,7 @@ def test_a_step_goes_no_further_than_its_rounds_could_pull() -> None:
 
 def test_a_row_of_zeros_moves_nothing() -> None:
     particles = np.ones((2, 3))
-    absorb(particles, np.ones(2), np.zeros(3), 1.0, np.ones(2), np.zeros(3), 0.0)
+    absorb(particles, 1.0, True, np.zeros(3), 1.0, np.ones(2), np.zeros(3), 0.0)
     assert (particles == 1.0).all()
 
 
@@ -120,7 +124,7 @@ def test_nudges_turn_draws_of_the_old_gaussian_part_into_draws_of_the_new(nudged
         gain = np.zeros(d)
         variance = carlson(factor, row, gain, np.empty(3 * d))
         nudges = temperature * rng.standard_normal(n) if nudged else np.zeros(n)
-        absorb(particles, np.full(n, 100.0), row, loss, nudges, gain, variance)
+        absorb(particles, 100.0, False, row, loss, nudges, gain, variance)
     theta, inverse = naive.ridge(rows, 1 - 2 * losses, 1.0)
     spread = temperature * np.linalg.cholesky(inverse)
     standard = np.linalg.solve(spread, (particles - theta).T)
@@ -128,15 +132,14 @@ def test_nudges_turn_draws_of_the_old_gaussian_part_into_draws_of_the_new(nudged
     assert (np.abs(np.cov(standard) - np.eye(d)).max() < 0.04) == nudged
 
 
-def test_chains_follow_the_posterior_in_two_dimensions() -> None:
+@pytest.mark.parametrize("squared", [True, False])
+def test_chains_follow_the_posterior_in_two_dimensions(squared: bool) -> None:
     margin, temperature = 0.5, 0.3
-    rows, losses, A, theta, _ = problem(2, 30)
+    rows, losses, _, _, _ = problem(2, 30)
     axis = np.linspace(-4, 4, 401)
     grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), -1).reshape(-1, 2)
-    s = grid @ rows.T
-    away = grid - theta
-    potential = ((away @ A) * away).sum(1) / 2
-    potential += (np.maximum(s - margin, 0) * (1 - losses) + np.maximum(-s - margin, 0) * losses).sum(1)
+    potential = (grid**2).sum(1) / 2
+    potential += [naive.two_sided_cost(point, rows, losses, margin, squared) for point in grid]
     density = np.exp(-(potential - potential.min()) / temperature**2)
     density /= density.sum()
     mean = density @ grid
@@ -153,8 +156,8 @@ def test_chains_follow_the_posterior_in_two_dimensions() -> None:
         off_quantile = (share - below) / np.sqrt(below * (1 - below) / n)
         return np.asarray(np.abs(np.r_[off_mean, off_covariance.ravel(), off_quantile]))
 
-    assert errors(chains(margin, temperature, 0.02, 2, 30, 200)).max() < 4
-    assert errors(chains(2 * margin, temperature, 0.02, 2, 30, 200)).max() > 8
+    assert errors(chains(margin, squared, temperature, 0.02, 2, 30, 200)).max() < 4
+    assert errors(chains(margin, not squared, temperature, 0.02, 2, 30, 200)).max() > 8
 
 
 @pytest.mark.soak
@@ -168,7 +171,7 @@ def test_chains_follow_exact_line_sampling_in_fifty_dimensions() -> None:
         w = naive.line_sample(w, u, rows, losses, A, theta, margin, temperature, rng)
         exact.append(w)
     truth = np.array(exact[1000:])
-    draws = chains(margin, temperature, 0.05, d, n, 100)
+    draws = chains(margin, False, temperature, 0.05, d, n, 100)
     spread = truth.std(0)
     assert np.sqrt((((draws.mean(0) - truth.mean(0)) / spread) ** 2).mean()) < 0.2
     assert abs((draws.std(0) / spread).mean() - 1) < 0.05
@@ -201,26 +204,27 @@ def test_stretches_come_by_every_round_in_turn() -> None:
     assert [kept.stretch(1, 3) for _ in range(4)] == [slice(0, 3), slice(3, 6), slice(6, 7), slice(0, 3)]
 
 
-def test_the_stored_pull_is_the_pull_once_every_round_was_looked_at() -> None:
+@pytest.mark.parametrize("squared", [True, False])
+def test_the_stored_pull_is_the_pull_once_every_round_was_looked_at(squared: bool) -> None:
     rng = np.random.default_rng(0)
-    rows, losses, margins = rng.standard_normal((20, 4)), rng.random(20), np.array([0.1, 0.5, 2.0])
+    rows, losses, margin = rng.standard_normal((20, 4)), rng.random(20), 0.5
     pull, every = StoredPull(2, 3, 20, 4), slice(0, 3)
     for _ in range(3):  # from the slopes of other particles to those of these
         particles = rng.standard_normal((3, 4))
         for start in range(0, 20, 7):
             at = slice(start, min(start + 7, 20))
-            pull.refresh(1, every, at, particles, rows[at], losses[at], margins)
-        assert np.allclose(pull.total[1], naive.hinge_pull(particles, rows, losses, margins))
+            pull.refresh(1, every, at, particles, rows[at], losses[at], margin, squared)
+        assert np.allclose(pull.total[1], naive.margin_pull(particles, rows, losses, margin, squared))
     assert np.abs(pull.total[1]).max() > 1.0
     assert not pull.total[0].any()
     for slot in range(10):
         pull.forget(1, slot, rows[slot])
-    assert np.allclose(pull.total[1], naive.hinge_pull(particles, rows[10:], losses[10:], margins))
+    assert np.allclose(pull.total[1], naive.margin_pull(particles, rows[10:], losses[10:], margin, squared))
 
 
 def test_the_stored_pull_moves_only_the_particles_it_is_told_to() -> None:
     rng = np.random.default_rng(0)
-    rows, losses, particles, margins = rng.standard_normal((5, 4)), np.ones(5), -9 * np.ones((3, 4)), np.full(3, 0.1)
+    rows, losses, particles = rng.standard_normal((5, 4)), np.ones(5), -9 * np.ones((3, 4))
     pull = StoredPull(1, 3, 5, 4)
-    pull.refresh(0, slice(1, 2), slice(0, 5), particles[1:2], np.abs(rows), losses, margins[1:2])
+    pull.refresh(0, slice(1, 2), slice(0, 5), particles[1:2], np.abs(rows), losses, 0.1, True)
     assert pull.total[0].any(1).tolist() == [False, True, False]

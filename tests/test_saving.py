@@ -119,18 +119,17 @@ def test_a_remembered_seed_repeats_the_run() -> None:
 
 def test_constants_are_those_the_learner_was_made_with(monkeypatch: pytest.MonkeyPatch) -> None:
     def made() -> mb.HingeLMC:
-        agent = mb.HingeLMC(2, margin="adapt", n_particles=4, features="raw", memory=50, seed=0)
+        agent = mb.HingeLMC(2, n_particles=4, features="raw", memory=50, seed=0)
         for x in np.random.default_rng(0).standard_normal((30, 2)):
             agent.learn(x, agent.act(x), float(x[0] > 0))
         return agent
 
     old = made().dumps()
-    monkeypatch.setattr(mb.HingeLMC, "MARGINS", (0.5, 1.0))
-    monkeypatch.setattr(mb.HingeLMC, "HOPE", 1.0)
+    monkeypatch.setattr(mb.HingeLMC, "EARLY", 64)
     again = mb.HingeLMC.loads(old)
-    assert (again.MARGINS, again.HOPE) == ((0.6, 1.2, 2.4), 2.0)
+    assert again.EARLY == 256
     assert again.dumps() == old
-    assert taken_apart(made().dumps())[0]["constants"]["MARGINS"] == [0.5, 1.0]
+    assert taken_apart(made().dumps())[0]["constants"]["EARLY"] == 64
 
 
 # Where it is written.

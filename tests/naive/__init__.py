@@ -4,15 +4,15 @@ A twin has its kernel's signature. `tests/test_twins.py` runs both on the same i
 what they have written; it fails for a kernel that has no twin here.
 """
 
-from tests.naive import features, laws, mixtures, regression, sampling
+from tests.naive import features, laws, mixtures, regression, sampling, trees
 from tests.naive.references import (
     OnlineRegression,
     believed_values,
     fourier,
-    hinge_pull,
     langevin_step,
     line_sample,
     lipschitz_program,
+    margin_pull,
     place,
     ridge,
     sample,
@@ -30,11 +30,11 @@ __all__ = [
     "believed_values",
     "features",
     "fourier",
-    "hinge_pull",
     "langevin_step",
     "laws",
     "line_sample",
     "lipschitz_program",
+    "margin_pull",
     "mixtures",
     "place",
     "regression",
@@ -44,5 +44,6 @@ __all__ = [
     "sharpened",
     "standardise",
     "subset_kernel",
+    "trees",
     "two_sided_cost",
 ]

@@ -95,20 +95,25 @@ class OnlineRegression:
         self.w = self.w + c * error * (1 - np.exp(-2 * self.rate * importance * q)) / q * x * s
 
 
-def two_sided_cost(particle: Array, rows: Array, losses: Array, margin: float) -> float:
-    """Σ ℓ (γ + s)_+ + (1 - ℓ)(γ - s)_+ + s²/2 over the rounds, for one particle."""
+def two_sided_cost(particle: Array, rows: Array, losses: Array, margin: float, squared: bool) -> float:
+    """Σ ℓ (γ + s)_+²/2 + (1 - ℓ)(γ - s)_+²/2 over the rounds, or Σ ℓ (γ + s)_+ + (1 - ℓ)(γ - s)_+ + s²/2."""
     s = rows @ particle
-    hinges = losses * np.maximum(margin + s, 0) + (1 - losses) * np.maximum(margin - s, 0)
-    return float((hinges + s**2 / 2).sum())
+    down, up = np.maximum(margin - s, 0), np.maximum(margin + s, 0)
+    if squared:
+        return float((losses * up**2 / 2 + (1 - losses) * down**2 / 2).sum())
+    return float((losses * up + (1 - losses) * down + s**2 / 2).sum())
 
 
-def hinge_pull(particles: Array, rows: Array, losses: Array, margins: Array) -> Array:
-    """Gradient of Σ (1 - ℓ)(s - γ)_+ + ℓ (-s - γ)_+, particle by particle and round by round."""
+def margin_pull(particles: Array, rows: Array, losses: Array, margin: float, squared: bool) -> Array:
+    """Gradient of what the cost has beyond (s - y)²/2, particle by particle and round by round."""
     out = np.zeros_like(particles)
-    for k, (particle, margin) in enumerate(zip(particles, margins, strict=True)):
+    for k, particle in enumerate(particles):
         for row, loss in zip(rows, losses, strict=True):
             score = particle @ row
-            out[k] += ((1 - loss) * (score > margin) - loss * (score < -margin)) * row
+            if squared:
+                out[k] += (loss * max(-score - margin, 0) - (1 - loss) * max(score - margin, 0)) * row
+            else:
+                out[k] += ((1 - loss) * (score > margin) - loss * (score < -margin)) * row
     return out
 
 

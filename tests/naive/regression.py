@@ -2,14 +2,15 @@
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 
 from marginbandits import factors
+from marginbandits.experts import linear
 from marginbandits.learners.baselines import linucb, logistic_ts
 from marginbandits.oracles import online_regression, ridge
 from marginbandits.types import Array, Mask
 from tests.naive.laws import greedy_each
-from tests.naive.twin import Places, layout, pick, places, row_of, some, twin
+from tests.naive.twin import Places, layout, pick, places, row_of, some, spans, twin
 
 
 def _width(rng: np.random.Generator) -> int:
@@ -87,21 +88,75 @@ def variance(models: Array, rows: Array, shared: bool, starts: Places, out: Arra
         out[place] = square_norm(models[block, :-1], row_of(rows, shared, i, place))
 
 
-def _observation(rng: np.random.Generator) -> tuple[Array, Array, int, int, float, Array, int]:
+Observed = tuple[Array, Array, int, int, float, Array, Places, Array, int]
+
+
+def _blocks(rng: np.random.Generator) -> tuple[Array, Array, Places, Array]:
+    """Models, and what is kept of an observation: blocks as they were, which they are, and room to work in."""
     d, blocks = _width(rng), pick(rng, 1, 3)
     factor = np.stack([_factor(rng, d) for _ in range(blocks)])
     models = np.concatenate([factor, some(rng, blocks, 1, d)], axis=1)
-    block, target = int(rng.integers(blocks)), float(rng.standard_normal())
-    return models, some(rng, 3, d), int(rng.integers(3)), block, target, np.zeros(d * (d + 5) + 3), 17
+    return models, np.zeros((blocks, d * (d + 1))), np.zeros(blocks + 2, np.int64), np.zeros(5 * d + 1)
 
 
-@twin(ridge._update, _observation, tolerance=1e-7)
-def update(models: Array, rows: Array, at: int, block: int, target: float, last: Array, stamp: int) -> None:
-    row, model = rows[at], models[block]
-    before, gain, room = model.ravel().copy(), np.zeros(len(row)), np.zeros(3 * len(row))
-    spread = carlson(model[:-1], row, gain, room)
-    model[-1] += gain * (target - model[-1] @ row)
-    last[:] = [*before, *gain, *room, spread, stamp, block]
+def _one_block(rng: np.random.Generator) -> tuple[Array, Array, int, float, float, Array, Places, Array]:
+    models, kept, changed, room = _blocks(rng)
+    block, weight, pull = int(rng.integers(len(models))), pick(rng, 1.0, 0.3), float(rng.standard_normal())
+    return models, some(rng, models.shape[2]), block, weight, pull, kept, changed, room
+
+
+@twin(ridge._step, _one_block, tolerance=1e-7)
+def step(
+    models: Array, row: Array, block: int, weight: float, pull: float, kept: Array, changed: Places, room: Array
+) -> None:
+    """One observation of √w z, whose residual moves θ by A⁻¹z times the pull."""
+    model, gain, work, scaled = models[block], np.zeros(len(row)), np.zeros(3 * len(row)), weight**0.5 * row
+    n = int(changed[1])
+    kept[n] = model.ravel()
+    changed[1], changed[2 + n] = n + 1, block
+    spread = carlson(model[:-1], scaled, gain, work)
+    model[-1] += gain * pull / weight**0.5
+    room[:] = [*gain, *scaled, *work, spread]
+
+
+def _observation(rng: np.random.Generator) -> Observed:
+    models, kept, changed, room = _blocks(rng)
+    rows, block = some(rng, 3, models.shape[2]), int(rng.integers(len(models)))
+    return models, rows, int(rng.integers(3)), block, float(rng.standard_normal()), kept, changed, room, 17
+
+
+@twin(ridge._learn, _observation, tolerance=1e-7)
+def learn(
+    models: Array, rows: Array, at: int, block: int, target: float, kept: Array, changed: Places, room: Array, stamp: int
+) -> None:
+    changed[:2] = stamp, 0
+    step(models, rows[at], block, 1.0, target - models[block, -1] @ rows[at], kept, changed, room)
+
+
+def _several(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, Array, Places, Array, int]:
+    models, kept, changed, room = _blocks(rng)
+    weights = rng.random(len(models)) * (rng.random(len(models)) < 0.7)
+    return models, some(rng, models.shape[2]), weights, some(rng, len(models)), kept, changed, room, 17
+
+
+@twin(ridge._step_each, _several, tolerance=1e-7)
+def step_each(
+    models: Array, row: Array, weights: Array, pulls: Array, kept: Array, changed: Places, room: Array, stamp: int
+) -> None:
+    changed[:2] = stamp, 0
+    for block in np.flatnonzero(weights):
+        step(models, row, int(block), float(weights[block]), float(pulls[block]), kept, changed, room)
+
+
+def _scores(rng: np.random.Generator) -> tuple[Array, Places]:
+    starts = layout(rng, shared=True)[0]
+    return 30.0 * some(rng, int(starts[-1])), starts
+
+
+@twin(linear._softmax, _scores)
+def softmax(scores: Array, starts: Places) -> None:
+    for span in spans(starts):
+        scores[span] = np.exp(scores[span] - logsumexp(scores[span]))
 
 
 def _ucb(rng: np.random.Generator) -> tuple[Array, Array, bool, Places, float, Mask, Array]:

@@ -53,44 +53,58 @@ def sort(keys: Array, values: Array, low: float, high: float, keys_out: Array, v
     keys_out[:], values_out[:] = keys[order], values[order]
 
 
-def _chains(rng: np.random.Generator) -> tuple[Array, Array, float, float, Array, Array, Array]:
+def _chains(rng: np.random.Generator) -> tuple[Array, Array, Array, float, float, Array, Array, Array]:
     d, chains, steps, radius = pick(rng, 1, 3), pick(rng, 0, 1, 2), pick(rng, 1, 3), pick(rng, 0.5, 2.0)
     weights = _potential(rng)[1]
+    offsets = np.ones(len(weights))
+    if rng.random() < 0.5:  # a ramp: as many hinges are taken away again, one margin further
+        weights, offsets = np.r_[weights, -weights], np.r_[offsets, 0.0 * offsets]
     lines = rng.standard_normal((chains, steps, d))
     lines /= np.linalg.norm(lines, axis=-1, keepdims=True)
     theta = some(rng, chains, d)
     theta *= radius / np.maximum(np.linalg.norm(theta, axis=1, keepdims=True), radius)  # some on the border
-    return rng.standard_normal((len(weights), d)), weights, 0.7, radius, theta, lines, rng.random((chains, steps, 2))
+    features = np.resize(rng.standard_normal((len(weights) // 2 + 1, d)), (len(weights), d))
+    return features, weights, offsets, 0.7, radius, theta, lines, rng.random((chains, steps, 2))
 
 
 @twin(_lines, _chains, tolerance=1e-5)
 def lines(
-    features: Array, weights: Array, margin: float, radius: float, theta: Array, ways: Array, draws: Array
+    features: Array,
+    weights: Array,
+    offsets: Array,
+    margin: float,
+    radius: float,
+    theta: Array,
+    ways: Array,
+    draws: Array,
 ) -> None:
     for point, own_lines, own_draws in zip(theta, ways, draws, strict=True):
         for line, draw in zip(own_lines, own_draws, strict=True):
             across = point @ line
             half = np.sqrt(max(across**2 + radius**2 - point @ point, 0.0))
             low, high = -across - half, half - across
-            a, k = 1 + features @ point / margin, features @ line / margin
+            a, k = offsets + features @ point / margin, features @ line / margin
             if high - low > 1e-290:
                 point += references.place(a, k, weights, low, high, draw) * line
 
 
-def _looks(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, Array]:
+def _looks(rng: np.random.Generator) -> tuple[Array, Array, float, bool, Array, Array]:
     n, rounds = pick(rng, 0, 1, 3), pick(rng, 0, 1, 8)
-    scores, losses, margins = rng.standard_normal((n, rounds)), rng.random(rounds), rng.random(n)
+    scores, losses, squared = rng.standard_normal((n, rounds)), rng.random(rounds), pick(rng, True, False)
     now = np.empty((n, rounds))
     then = now.copy()
-    hinge_slopes(scores, losses, margins, then, then)
-    return scores, losses, margins, then if rng.random() < 0.5 else np.zeros((n, rounds)), now
+    slopes(scores, losses, 0.6, squared, then, then)
+    return scores, losses, 0.6, squared, then if rng.random() < 0.5 else np.zeros((n, rounds)), now
 
 
-@twin(particles.hinge_slopes, _looks)
-def hinge_slopes(scores: Array, losses: Array, margins: Array, then: Array, now: Array) -> bool:
-    gamma = margins[:, None]
-    now[:] = (scores > gamma) * (1 - losses) - (scores < -gamma) * losses
-    return not np.array_equal(now, then)
+@twin(particles.slopes, _looks)
+def slopes(scores: Array, losses: Array, margin: float, squared: bool, then: Array, now: Array) -> bool:
+    above, below = np.maximum(scores - margin, 0), np.maximum(-scores - margin, 0)
+    if squared:
+        now[:] = losses * below - (1 - losses) * above
+    else:
+        now[:] = (above > 0) * (1 - losses) - (below > 0) * losses
+    return not np.allclose(now, then, rtol=0, atol=1e-15)
 
 
 def _step(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, float, float, float, Array]:
@@ -105,55 +119,66 @@ def langevin_step(
     mean: Array,
     factor: Array,
     pull: Array,
-    n_rounds: float,
+    most: float,
     step: float,
     temperature: float,
     normals: Array,
 ) -> None:
     noise = temperature * np.sqrt(step * (2 - step)) * normals
-    drawn = np.clip(pull @ factor.T, -n_rounds, n_rounds)
+    drawn = np.clip(pull @ factor.T, -most, most)
     particles += step * (mean - particles) + (noise - step * drawn) @ factor
 
 
-def _absorbed(rng: np.random.Generator) -> tuple[Array, Array, Array, float, Array, Array, float]:
+def _absorbed(rng: np.random.Generator) -> tuple[Array, float, bool, Array, float, Array, Array, float]:
     """The gain and the variance are those of some covariance S."""
     n, d = pick(rng, 0, 1, 4), pick(rng, 1, 3)
     root, row = rng.standard_normal((d, d)), some(rng, d)
     S, loss = root @ root.T + np.eye(d), pick(rng, 0.0, 0.3, 1.0)
     variance = float(row @ S @ row)
-    margins = pick(rng, np.full(n, 0.5), rng.uniform(0.1, 2.0, n))
-    return 2 * some(rng, n, d), margins, row, loss, some(rng, n), S @ row / (1 + variance), variance
+    margin, squared = pick(rng, 0.5, 1.7), pick(rng, True, False)
+    return 2 * some(rng, n, d), margin, squared, row, loss, some(rng, n), S @ row / (1 + variance), variance
 
 
 @twin(particles.absorb, _absorbed)
 def absorb(
-    particles: Array, margins: Array, row: Array, loss: float, nudges: Array, gain: Array, variance: float
+    particles: Array,
+    margin: float,
+    squared: bool,
+    row: Array,
+    loss: float,
+    nudges: Array,
+    gain: Array,
+    variance: float,
 ) -> None:
     """(s - s₀)²/(2v) + the round's cost - nudge·s is a parabola on each side of ±γ: the least of their least points."""
     if variance == 0:
         return
-    for w, margin, nudge in zip(particles, margins, nudges, strict=True):
+    for w, nudge in zip(particles, nudges, strict=True):
         start, points = w @ row, []
-        for low, high, slope in [
-            (-np.inf, -margin, loss - 1),  # only (1 - ℓ)(γ - s)_+ is left
-            (-margin, margin, 2 * loss - 1),
-            (margin, np.inf, loss),
+        for low, high, down, up in [  # within these limits (1 - ℓ)(γ - s)_+ and ℓ (γ + s)_+ are there, or not
+            (-np.inf, -margin, 1 - loss, 0.0),
+            (-margin, margin, 1 - loss, loss),
+            (margin, np.inf, 0.0, loss),
         ]:
-            points.append(np.clip((start + variance * (nudge - slope)) / (1 + variance), low, high))
+            if squared:
+                point = (start + variance * (nudge + margin * (down - up))) / (1 + variance * (down + up))
+            else:
+                point = (start + variance * (nudge + down - up)) / (1 + variance)
+            points.append(np.clip(point, low, high))
         costs = [
             (s - start) ** 2 / (2 * variance)
             - nudge * s
-            + references.two_sided_cost(np.array([s]), np.eye(1), np.array([loss]), margin)
+            + references.two_sided_cost(np.array([s]), np.eye(1), np.array([loss]), margin, squared)
             for s in points
         ]
         w += (points[int(np.argmin(costs))] - start) * (1 + variance) / variance * gain
 
 
 def _groups(rng: np.random.Generator) -> tuple[Array, float, Array]:
-    K, groups, n = pick(rng, 1, 3), pick(rng, 1, 2), pick(rng, 1, 4)
-    return some(rng, K, groups, n), pick(rng, 0.0, 0.5), np.empty((groups, K))
+    K, n = pick(rng, 1, 3), pick(rng, 1, 4)
+    return some(rng, K, n), pick(rng, 0.0, 0.5), np.empty(K)
 
 
 @twin(practical._hope, _groups)
 def hope(scores: Array, hope: float, out: Array) -> None:
-    out[:] = (scores.mean(2) + hope * scores.std(2)).T
+    out[:] = scores.mean(1) + hope * scores.std(1)

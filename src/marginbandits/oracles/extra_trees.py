@@ -147,8 +147,8 @@ def _grow(
                     below = one if x[i] <= cut else zero
                     count += below
                     left += below * y[i]
-                right = total - left
-                gain = left * left / count + right * right / (size - count)
+                below_sum, above_sum = np.float64(left), np.float64(total) - left
+                gain = below_sum * below_sum / count + above_sum * above_sum / (size - count)
                 if gain > best:
                     best, column, threshold = gain, j, cut
             if column < 0:

@@ -162,7 +162,7 @@ def test_two_sided_leader_is_the_least_of_its_potential(n: int, d: int, rounds: 
     )[0]
 
     def potential(w: Array) -> float:
-        return share * naive.two_sided_cost(w, rows, losses, margin) + 0.35 * float(w @ w)
+        return share * naive.two_sided_cost(w, rows, losses, margin, squared=False) + 0.35 * float(w @ w)
 
     slow = minimize(potential, found + 0.1, method="Powell", options={"xtol": 1e-9, "ftol": 1e-12})
     ridge = two_sided_leader(rows, losses, margin=1e9, regularisation=0.7, rounds=rounds)[0]

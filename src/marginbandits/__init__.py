@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; at run time each name 
     )
     from marginbandits.evaluation import interval, progressive_loss
     from marginbandits.experiments.simulate import Trace, simulate
+    from marginbandits.experts import Expert, MarginExpert, OneRightExpert, RidgeExpert, TreesExpert
     from marginbandits.features import Bias, Chain, Concatenate, FeatureMap, Fourier, Identity, Standardise
     from marginbandits.learners import (
         SOBA,
@@ -91,6 +92,7 @@ __all__ = [
     "Drifting",
     "EpochGreedy",
     "EpsilonGreedy",
+    "Expert",
     "ExponentialWeights",
     "FaithfulHingeLMC",
     "FaithfulLipschitzFTL",
@@ -113,16 +115,19 @@ __all__ = [
     "LipschitzFTL",
     "Logged",
     "LogisticTS",
+    "MarginExpert",
     "MetricSpace",
     "Mixture",
     "MulticlassSeparable",
     "NearestNeighbours",
     "Newtron",
     "Oblivious",
+    "OneRightExpert",
     "PlacedDecision",
     "Ramp",
     "RegCB",
     "RelativeMargin",
+    "RidgeExpert",
     "SharedLinear",
     "SmoothFTL",
     "SmoothedHinge",
@@ -131,6 +136,7 @@ __all__ = [
     "Supervised",
     "Switching",
     "Trace",
+    "TreesExpert",
     "Uniform",
     "checks",
     "covering_dimension",

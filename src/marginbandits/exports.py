@@ -21,6 +21,7 @@ _ROOMS: dict[str, str] = {
     "Logged MulticlassSeparable Oblivious Switching",
     "evaluation": "interval progressive_loss",
     "experiments": "Trace simulate",
+    "experts": "Expert MarginExpert OneRightExpert RidgeExpert TreesExpert",
     "features": "Bias Chain Concatenate FeatureMap Fourier Identity Standardise",
     "learners.base": "Learner load loads",
     "learners.baselines.bag": "Bag",
@@ -41,8 +42,8 @@ _ROOMS: dict[str, str] = {
     "learners.baselines.uniform": "Uniform",
     "learners.exponential_weights": "ExponentialWeights",
     "learners.hinge_lmc": "FaithfulHingeLMC HingeLMC",
-    "learners.mixture": "Mixture",
     "learners.lipschitz_ftl": "FaithfulLipschitzFTL LipschitzFTL",
+    "learners.mixture": "Mixture",
     "learners.smooth_ftl": "FaithfulSmoothFTL SmoothFTL",
     "scores": "Cube Finite Linear MetricSpace SharedLinear covering_dimension",
     "surrogates": "Hinge Ramp RelativeMargin SmoothedHinge",
@@ -53,10 +54,6 @@ HOMES: dict[str, str] = {name: f"marginbandits.{room}" for room, names in _ROOMS
 """The module of every name that `marginbandits` exports, but for the modules among them."""
 
 PARTS: dict[str, str] = {
-    "MarginExpert": "marginbandits.experts",
-    "OneRightExpert": "marginbandits.experts",
-    "RidgeExpert": "marginbandits.experts",
-    "TreesExpert": "marginbandits.experts",
     "HingeERM": "marginbandits.oracles.hinge_erm",
     "LipschitzERM": "marginbandits.oracles.lipschitz_erm",
     "RampERM": "marginbandits.oracles.ramp_erm",

@@ -126,8 +126,16 @@ def _observation(rng: np.random.Generator) -> Observed:
 
 
 @twin(ridge._learn, _observation, tolerance=1e-7)
-def learn(
-    models: Array, rows: Array, at: int, block: int, target: float, kept: Array, changed: Places, room: Array, stamp: int
+def observe(
+    models: Array,
+    rows: Array,
+    at: int,
+    block: int,
+    target: float,
+    kept: Array,
+    changed: Places,
+    room: Array,
+    stamp: int,
 ) -> None:
     changed[:2] = stamp, 0
     step(models, rows[at], block, 1.0, target - models[block, -1] @ rows[at], kept, changed, room)

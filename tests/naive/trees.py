@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from marginbandits.oracles import extra_trees
 from marginbandits.types import Array
-from tests.naive.twin import Places, layout, pick, places, row_of, twin
+from tests.naive.twin import Places, layout, pick, places, twin
 
 Nodes = npt.NDArray[np.int32]
 Small = npt.NDArray[np.float32]
@@ -52,7 +52,7 @@ def grow(
     def draw() -> int:
         nonlocal state
         state = (state + GOLDEN) % WORD
-        return after(state)
+        return int(after(state))
 
     for tree in range(len(roots)):
         roots[tree] = used
@@ -122,7 +122,7 @@ def walk(
     out: Array,
 ) -> None:
     for i, place, block in places(starts, shared):
-        found, row = [], row_of(rows, shared, i, place)
+        found, row = [], rows[place if shared else i]
         for node in roots[block]:
             while node >= 0 and columns[node] >= 0:
                 node = children[node] + int(row[columns[node]] > thresholds[node])

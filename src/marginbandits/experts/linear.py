@@ -1,4 +1,4 @@
-"""Linear experts: ridge regression of the reward, its sibling with a margin, and its sibling that knows that one is right.
+"""Linear experts: ridge regression of the reward, the same with a margin, and the same where exactly one is right.
 
 All three have A = λI + Σ w zzᵀ and θ in every block, and move by one Newton step a round (`Ridge.step`),
 
@@ -11,8 +11,8 @@ where g is minus the slope of the round's cost in its score s = <θ, z>, and w i
                                                                                     w = ℓ, g = -ℓ(1 + s) if s >= 1, ...
     OneRightExpert -(1 - ℓ) ln p_a - ℓ ln(1 - p_a)                p = softmax of s   see the class
 
-Beyond the margin a round that agrees costs nothing, so scores may grow where the best action is clear, instead of paying
-for being too right; and the minimiser is E[1 - 2ℓ | x] where that is within the class, so that all predict the same thing.
+Beyond the margin a round that agrees costs nothing, so scores may grow where the best action is clear, instead of
+paying for being too right. The minimiser is E[1 - 2ℓ | x] where the class has it, so that all predict the same thing.
 
 The width of a prediction is α √(zᵀA⁻¹z), for the softmax times its slope p(1 - p).
 
@@ -148,8 +148,8 @@ class OneRightExpert(_LinearExpert):
         g_a = r - p_a,   g_b = -(r - p_a) p_b/(1 - p_a) for b ≠ a,
 
     what is left of the truth after a shared among the others as they were believed before. The curvature of block b is
-    w_b = p_a/(1 - p_a) (1{b = a} - p_b)² (that of Fisher), and at least |g_b|/4, for a round that surprises is not to be
-    believed as if it had not. In a K x d context the step is along z_a - Σ p_b z_b, in the one block there is.
+    Fisher's, w_b = p_a/(1 - p_a) (1{b = a} - p_b)², and at least |g_b|/4, so that no round that surprises moves it by
+    more than four. In a K x d context the step is along z_a - Σ p_b z_b, in the one block there is.
 
     Where more than one action may be right, or none, it predicts badly, and a mixture stops believing it.
     """

@@ -1,8 +1,8 @@
 """Trees as an expert: extremely randomised trees of the reward, fitted anew whenever there is enough more to learn.
 
-Every block (an action, or one for all) keeps up to `memory` of its rounds, and has a forest of its own. It is fitted when
-there are `growth` times the rounds it was last fitted to, so a run of T rounds fits O(log T) forests of each action, and
-all of them together cost a small multiple of the last. Between fits rounds are only put by. Where there are more than
+Every block (an action, or one for all) keeps up to `memory` of its rounds, and has a forest of its own. It is fitted
+when there are `growth` times the rounds it was last fitted to, so T rounds fit O(log T) forests of each action, and all
+of them together cost a small multiple of the last. Between fits rounds are only put by. Where there are more than
 `memory` at a fit, as many are drawn from them at random, so what was seen long ago fades.
 
 A forest is never saved: it is a function of the rounds it was fitted to, which are, and is fitted to them again.
@@ -45,8 +45,10 @@ _ROOM = 2**28
 
 
 class TreesExpert(Expert):
-    """`n_trees` a block, from up to `memory` of its rounds: 4·growth·n_blocks·memory·n_features bytes, once all are
-    filled. A node looks at `n_columns` of them, drawn at random, or at all if there are fewer. The round that fits a forest takes as long as fitting it; how often that happens is up to `growth`.
+    """`n_trees` a block, each node looking at `n_columns` columns drawn at random, from up to `memory` rounds.
+
+    Takes 4·growth·n_blocks·memory·n_features bytes once all are filled, and at most 1 GiB: `memory` is less where there
+    are so many blocks and columns. The round that fits a forest takes as long as fitting it; `growth` says how often.
     """
 
     scaled = False
@@ -124,7 +126,9 @@ class TreesExpert(Expert):
         """Fitted to the rounds there are; the same ones give the same trees."""
         n = int(self._fitted[block])
         seed = int(self._fits[block])
-        return grow(self._rows[block, :n], self._rewards[block, :n], n_trees=self.n_trees, n_columns=self.n_columns, seed=seed)
+        return grow(
+            self._rows[block, :n], self._rewards[block, :n], n_trees=self.n_trees, n_columns=self.n_columns, seed=seed
+        )
 
     def _whole(self) -> Forest:
         """All blocks' trees as one table. What was loaded has none yet: they are fitted to what they were fitted to."""

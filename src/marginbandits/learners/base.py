@@ -340,7 +340,8 @@ class Learner(Stored, ABC):
 
     def _learn_early(self, early: Early, batch: Batch, action: int, loss: float, probability: float) -> None:
         """As any round; but at a doubling of the first ones all of them are learnt anew."""
-        assert self._state is not None and self._map is not None
+        assert self._state is not None
+        assert self._map is not None
         again = early.due()
         if again:
             self._journal.keep_all(self._state)

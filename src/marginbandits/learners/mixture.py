@@ -13,8 +13,8 @@ Squared error on [0, 1] is ½-exp-concave. So at η = ½, whatever happens, the 
 Σ v_m p_m(a_t) is at most (ln N)/η = 2 ln N above that of the best of the N experts, over the whole run. That is a
 promise on predictions, not on regret: an action that is never played teaches no expert, so widths have to see to it.
 
-Kivinen & Warmuth (1999), "Averaging expert predictions"; Cesa-Bianchi & Lugosi (2006), "Prediction, learning, and games",
-section 3.3.
+Kivinen & Warmuth (1999), "Averaging expert predictions"; Cesa-Bianchi & Lugosi (2006), "Prediction, learning, and
+games", section 3.3.
 
 >>> agent = Mixture(n_actions=2, seed=0)
 >>> for x in [-1.0, 1.0, 3.0] * 30:  # the second action is right in the middle: no line tells
@@ -46,15 +46,18 @@ __all__ = ["Mixture"]
 class Mixture(Learner):
     """Plays what experts predict, each believed as far as it has been right; `eta` is how fast belief follows.
 
-    `experts` are those of `Mixture.usual()` unless said otherwise.
+    `experts` are those of `Mixture.usual()` unless said otherwise. O(d²) to learn and O(Kd²) to act, for each of them.
     """
 
     journals = True
     EARLY: ClassVar[int] = 256
-    constants: ClassVar[Mapping[str, float]] = {"EARLY": 2.0**20, "LEAST": 1.0}
+    constants: ClassVar[Mapping[str, float]] = {"EARLY": 2.0**20, "LEAST": 1.0, "WIDE": 2.0**40}
 
     LEAST: ClassVar[float] = 1e-3
     """An expert believed less than this is not asked, which saves its cost; it still learns, and may come back."""
+
+    WIDE: ClassVar[int] = 2**22
+    """Contexts of d columns for K actions are wide where Kd² is more than this."""
 
     @validated
     def __init__(
@@ -70,21 +73,26 @@ class Mixture(Learner):
         self.eta = eta
 
     @staticmethod
-    def usual() -> list[Expert]:
-        """A line and a smooth curve, by least squares and with one action right; a line with a margin; and trees."""
+    @validated
+    def usual(*, wide: bool = False) -> list[Expert]:
+        """A line and a smooth curve, by least squares and with one action right; a line with a margin; and trees.
+
+        Without those that know that one is right where contexts are `wide`, for they move every action in every round.
+        """
         curve = Chain([Standardise(bias=False), Concatenate([Bias(), Fourier(200)])])  # "fourier", but for 100 columns
-        smooth = [RidgeExpert(features=curve), OneRightExpert(features=curve)]
-        return [RidgeExpert(), MarginExpert(), OneRightExpert(), *smooth, TreesExpert()]
+        by_squares = [RidgeExpert(), MarginExpert(), RidgeExpert(features=curve), TreesExpert()]
+        return by_squares if wide else [*by_squares, OneRightExpert(), OneRightExpert(features=curve)]
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
-        recipes = self.usual() if self.experts is None else self.experts
+        blocks = 1 if shape.shared else self.n_actions
+        wide = blocks * n_features**2 > self.WIDE
+        recipes = self.usual(wide=wide) if self.experts is None else self.experts
         names = [str(describe(one.features)) for one in recipes]  # experts of one kind of features share them
         distinct = list(dict.fromkeys(names))
         self._maps: list[FeatureMap] = [
             feature_map(recipes[names.index(name)].features).start(n_features, self._rng) for name in distinct
         ]
         self._sees = [distinct.index(name) for name in names]
-        blocks = 1 if shape.shared else self.n_actions
         self._started = [
             one.start(blocks, self._maps[at].n_outputs) for one, at in zip(recipes, self._sees, strict=True)
         ]
@@ -96,8 +104,7 @@ class Mixture(Learner):
     def weights(self) -> Array:
         """How far each expert is believed; they sum to 1."""
         if self._map is None:
-            n = len(self.usual() if self.experts is None else self.experts)
-            return np.full(n, 1.0 / n)
+            raise ValueError("there is nothing to believe before the first learn")
         weights = np.exp(-self.eta * (self._errors - self._errors.min()))
         return np.asarray(weights / weights.sum())
 

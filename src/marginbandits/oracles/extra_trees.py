@@ -1,12 +1,11 @@
 """Extremely randomised trees of a number, grown and walked in kernels.
 
-A node looks at `n_columns` columns that vary in it, drawn at random, draws one threshold for each, uniform between the least and the largest
-value there, and takes the one that leaves the least squared error on both sides. It is split until all its targets, or
-all its rows, are alike. Every tree sees every row; the trees differ by their thresholds alone, and their mean is the
-prediction.
+A node looks at `n_columns` columns that vary in it, drawn at random, draws one threshold for each, uniform between the
+least and the largest value there, and takes the one that leaves the least squared error on both sides. It is split
+until all its targets, or all its rows, are alike. Every tree sees every row; their mean is the prediction.
 
 scikit-learn's `ExtraTreesRegressor` is the same, and what the tests compare with. It takes 0.5 ms for a tree however
-small, and milliseconds for one row's prediction; a bandit fits hundreds of small forests and predicts one row at a time.
+small, and milliseconds for one row's prediction; a bandit fits hundreds of small forests and predicts a row at a time.
 And what is fitted again from a file must be the same tree, whatever the version of a library.
 
 Geurts, Ernst & Wehenkel (2006), "Extremely randomized trees".
@@ -36,15 +35,13 @@ Small = npt.NDArray[np.float32]
 
 
 class Forest(NamedTuple):
-    """Trees as one table: each node's column (-1 at a leaf), threshold, left child (the right one is next to it) and
-    mean; and where each tree begins, blocks x trees, -1 where a block has none.
-    """
+    """Trees as one table of nodes, the right child of each next to its left one."""
 
-    columns: npt.NDArray[np.int32]
-    thresholds: Small
-    children: npt.NDArray[np.int32]
+    columns: npt.NDArray[np.int32]  # -1 at a leaf
+    thresholds: Small  # to the left goes what is at most that
+    children: npt.NDArray[np.int32]  # the left one
     means: Small
-    roots: Places
+    roots: Places  # where each tree begins, blocks x trees; -1 where a block has none
 
 
 def grow(rows: Small, targets: Small, *, n_trees: int, n_columns: int, seed: int) -> Forest:
@@ -54,7 +51,9 @@ def grow(rows: Small, targets: Small, *, n_trees: int, n_columns: int, seed: int
     columns, children = np.empty(size, np.int32), np.empty(size, np.int32)
     thresholds, means = np.empty(size, np.float32), np.empty(size, np.float32)
     roots = np.empty((1, n_trees), np.int64)
-    used = _grow(np.ascontiguousarray(rows.T), targets, n_columns, seed % 2**32, columns, thresholds, children, means, roots[0])
+    used = _grow(
+        np.ascontiguousarray(rows.T), targets, n_columns, seed % 2**32, columns, thresholds, children, means, roots[0]
+    )
     return Forest(columns[:used].copy(), thresholds[:used].copy(), children[:used].copy(), means[:used].copy(), roots)
 
 
@@ -74,9 +73,9 @@ def joined(forests: Sequence[Forest | None]) -> Forest:
 
 
 @kernel
-def _next(state: int) -> int:
+def _next(state: np.uint64) -> np.uint64:
     """A pseudo-random number of 64 bits after this one (Steele, Lea & Flood 2014, "splitmix64")."""
-    z = np.uint64(state)
+    z = state
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))

@@ -156,7 +156,15 @@ def _variance(models: Array, rows: Array, shared: bool, starts: Places, out: Arr
 
 @kernel
 def _learn(
-    models: Array, rows: Array, at: int, block: int, target: float, kept: Array, changed: Places, room: Array, stamp: int
+    models: Array,
+    rows: Array,
+    at: int,
+    block: int,
+    target: float,
+    kept: Array,
+    changed: Places,
+    room: Array,
+    stamp: int,
 ) -> None:
     changed[0], changed[1] = stamp, 0
     row = rows[at]

@@ -1,9 +1,10 @@
 """Hit-and-run for potentials made of hinges on a ball: exact draws along random lines, no step size and no smoothing.
 
 Along a line θ + t·e the potential Σ_i w_i max(a_i + t k_i, 0), with a_i = 1 + <φ_i, θ>/γ and k_i = <φ_i, e>/γ, is
-piecewise linear, convex or (the ramp, a difference of hinges) not, so its density on the chord is piecewise exponential: sort the kinks -a_i/k_i, add up
-slopes, weigh each piece by its integral, draw a piece and a place in it by the inverse distribution function. The law
-∝ exp(-F) is invariant exactly; all that is left to time is mixing. A step costs O(n d + n log n).
+piecewise linear (the ramp, a difference of hinges, too), so its density on the chord is piecewise exponential: sort the
+kinks -a_i/k_i, add up slopes, weigh each piece by its integral, draw a piece and a place in it by the inverse
+distribution function. The law ∝ exp(-F) is invariant exactly; all that is left to time is mixing. A step costs
+O(n d + n log n).
 
 Smith (1984), "Efficient Monte Carlo procedures for generating points uniformly distributed over bounded regions".
 

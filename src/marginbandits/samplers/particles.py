@@ -1,7 +1,7 @@
 """Many warm chains at once, for a potential of margins with a Gaussian part.
 
-A round with features z, loss ℓ and score s = <w, z> costs a particle w on both sides of its margin γ: the loss pulls the
-score below -γ, the reward 1 - ℓ above γ. The cost is a choice of
+A round with features z, loss ℓ and score s = <w, z> costs a particle w on both sides of its margin γ: the loss pulls
+the score below -γ, the reward 1 - ℓ above γ. The cost is a choice of
 
     squared hinge   ℓ (γ + s)_+²/2 + (1 - ℓ)(γ - s)_+²/2
     hinge           ℓ (γ + s)_+ + (1 - ℓ)(γ - s)_+ + s²/2
@@ -11,8 +11,8 @@ Within the margin both are (s - y)²/2 and a constant, with y = γ(1 - 2ℓ) and
 
     U(w) = ½ (w - θ)ᵀA(w - θ) + V(w),   A = λI + Σ zzᵀ,   θ = A⁻¹ Σ y z,   A⁻¹ = CᵀC
 
-    squared hinge   V = -Σ (1 - ℓ)(s - γ)_+²/2 + ℓ (-s - γ)_+²/2      a round that agrees costs nothing beyond the margin
-    hinge           V = Σ (1 - ℓ)(s - γ)_+ + ℓ (-s - γ)_+             it costs s²/2
+    squared hinge   V = -Σ (1 - ℓ)(s - γ)_+²/2 + ℓ (-s - γ)_+²/2      beyond the margin, who agrees pays nothing
+    hinge           V = Σ (1 - ℓ)(s - γ)_+ + ℓ (-s - γ)_+             beyond the margin, who agrees pays s²/2
 
 The Gaussian part is known exactly at no cost that grows with history (`factors`); only ∇V, which vanishes as γ
 grows, needs the rounds themselves (`stored_pull`). A step is preconditioned by A⁻¹ and leaves the Gaussian
@@ -68,9 +68,9 @@ def langevin_step(
 ) -> None:
     """One step of every particle, in place; `factor` is C, `mean` θ, `pull` ∇V and `temperature` τ above.
 
-    C∇V is a sum of vectors no longer than their slopes, because zᵀA⁻¹z <= 1 for every round; where rounding says otherwise
-    (rows that differ in size by more than a float has digits) it is cut down to `most`, what slopes may sum to. C is
-    lower triangular and is read once: its row i turns component i of τ√(h(2 - h)) ξ - h C∇V into a move.
+    C∇V is a sum of vectors no longer than their slopes, because zᵀA⁻¹z <= 1 for every round; where rounding says
+    otherwise (rows that differ in size by more than a float has digits) it is cut down to `most`, what slopes may sum
+    to. C is lower triangular and is read once: its row i turns component i of τ√(h(2 - h)) ξ - h C∇V into a move.
     """
     n, d = particles.shape
     noise = temperature * math.sqrt(step * (2.0 - step))

@@ -1,7 +1,7 @@
 """The margin's pull over all rounds kept, for the price of a minibatch, and without a minibatch's noise.
 
-A particle's pull is ∇V = Σ_i c_i z_i, where c_i is 0 within the margin (see `particles.slopes`). Every c_i is remembered as it was when round i was last looked at. A minibatch is looked at again, and the
-sum moves by what changed:
+A particle's pull is ∇V = Σ_i c_i z_i, where c_i is 0 within the margin (see `particles.slopes`). Every c_i is
+remembered as it was when round i was last looked at. A minibatch is looked at again, and the sum moves by what changed:
 
     ∇V <- ∇V + Σ_{i in batch} (c_i now - c_i then) z_i
 

@@ -127,9 +127,7 @@ def exponential_weights_rate(
 
 
 @validated
-def second_moment(
-    surrogate: Annotated[str, Choice(*SURROGATES)], game: Game | Setting, *, sharp: bool = True
-) -> float:
+def second_moment(surrogate: Annotated[str, Choice(*SURROGATES)], game: Game | Setting, *, sharp: bool = True) -> float:
     """V₁, the bound of E<s, ℓ̂>² in one round: K for policies, K² for ramp and relative margin, more for the hinge."""
     if surrogate == "hinge":
         return game.second_moment(sharp=sharp)

@@ -2,7 +2,7 @@
 
     agreement    share of particles that would themselves play what they hope most of together: near 1/K they are
                  still guessing, near 1 they have made up their minds
-    potential    the two-sided hinge, in margins, that each new round cost the particles' mean before they learnt from it
+    potential    the two-sided hinge, in margins, that each new round cost the particles' mean before they learnt it
     beyond       the share of particles and rounds kept whose score is beyond the margin: where the margin acts
     weight       1/p of the action played. The potential counts every round alike, so these weights are clipped at 1;
                  they matter to whoever evaluates other policies from the log

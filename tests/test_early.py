@@ -22,9 +22,9 @@ def test_after_a_doubling_all_was_learnt_in_today_s_scales(rounds: int, anew: bo
         decision = agent.act(x)
         agent.learn(x, decision, loss=float(x[0] > 5.0))
         kept.append((x, decision.action, float(x[0] > 5.0)))
-    fresh = mb.RidgeExpert().start(2, agent._maps[0].n_outputs)
+    fresh = mb.RidgeExpert()._start(2, agent._maps[0].n_outputs)
     for x, action, loss in kept:
-        fresh.learn(per_action(agent._maps[0].transform(x[None]), 2), action, loss)
+        fresh._learn(per_action(agent._maps[0].transform(x[None]), 2), action, loss)
     assert np.allclose(fresh.fields()["theta"].array, agent.state()["expert0.theta"], atol=1e-5) == anew
 
 

@@ -20,31 +20,31 @@ def vector(row: Array, n_actions: int = 2) -> Batch:
 
 
 def test_ridge_is_ridge_regression() -> None:
-    expert = RidgeExpert(regularisation=0.5).start(1, 3)
+    expert = RidgeExpert(regularisation=0.5)._start(1, 3)
     for row, loss in zip(ROWS, LOSSES, strict=True):
-        expert.learn(vector(row, 1), 0, loss)
+        expert._learn(vector(row, 1), 0, loss)
     theta, inverse = naive.ridge(ROWS, 1 - LOSSES, 0.5)
-    assert np.allclose(expert.predict(per_action(ROWS, 1)), np.clip(ROWS @ theta, 0, 1), atol=1e-5)
+    assert np.allclose(expert._predict(per_action(ROWS, 1)), np.clip(ROWS @ theta, 0, 1), atol=1e-5)
     widths = np.sqrt(np.einsum("ij,jk,ik->i", ROWS, inverse, ROWS))
-    assert np.allclose(expert.width(per_action(ROWS, 1)), 0.2 * widths, atol=1e-5)
+    assert np.allclose(expert._width(per_action(ROWS, 1)), 0.2 * widths, atol=1e-5)
 
 
 def test_without_scores_beyond_the_margin_it_is_regression_of_one_minus_two_losses() -> None:
-    expert = MarginExpert(regularisation=50.0).start(1, 3)
+    expert = MarginExpert(regularisation=50.0)._start(1, 3)
     for row, loss in zip(ROWS, LOSSES, strict=True):
-        expert.learn(vector(row, 1), 0, loss)
+        expert._learn(vector(row, 1), 0, loss)
     theta = naive.ridge(ROWS, 1 - 2 * LOSSES, 50.0)[0]
     assert np.abs(ROWS @ theta).max() < 1
-    assert np.allclose(expert.predict(per_action(ROWS, 1)), 0.5 + 0.5 * ROWS @ theta, atol=1e-5)
+    assert np.allclose(expert._predict(per_action(ROWS, 1)), 0.5 + 0.5 * ROWS @ theta, atol=1e-5)
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("start", [-2.0, -0.5, 0.5, 2.0])
 def test_a_margin_s_step_is_newton_s(start: float, loss: float) -> None:
     """The prior λ(s - s₀)²/2 and the round's squared hinge, whose curvature is that of the side it is on."""
-    expert = MarginExpert(regularisation=1.0).start(1, 1)
+    expert = MarginExpert(regularisation=1.0)._start(1, 1)
     expert._ridge.theta[0, 0] = start
-    expert.learn(vector(np.ones(1), 1), 0, loss)
+    expert._learn(vector(np.ones(1), 1), 0, loss)
     slope = loss * max(1 + start, 0) - (1 - loss) * max(1 - start, 0)
     curvature = loss * (start > -1) + (1 - loss) * (start < 1)
     assert expert._ridge.theta[0, 0] == pytest.approx(start - slope / (1 + curvature), abs=1e-6)
@@ -54,7 +54,7 @@ def test_a_margin_s_step_is_newton_s(start: float, loss: float) -> None:
 def test_one_right_moves_along_the_slope_of_its_likelihood(loss: float) -> None:
     """With A = λI the step of block b is g_b z/(λ + w_b‖z‖²), and g is the slope of the log-likelihood."""
     rng = np.random.default_rng(0)
-    expert = OneRightExpert(regularisation=1e4).start(3, 2)
+    expert = OneRightExpert(regularisation=1e4)._start(3, 2)
     scores = rng.standard_normal(3)
     row = np.array([1.0, 0.0])
     expert._ridge.theta[:, 0] = scores
@@ -65,7 +65,7 @@ def test_one_right_moves_along_the_slope_of_its_likelihood(loss: float) -> None:
 
     slope = approx_fprime(scores, likelihood, 1e-6)
     before = expert._ridge.theta.copy()
-    assert expert.learn(vector(row, 3), 1, loss) == pytest.approx(softmax(scores)[1], abs=1e-6)
+    assert expert._learn(vector(row, 3), 1, loss) == pytest.approx(softmax(scores)[1], abs=1e-6)
     moved = (expert._ridge.theta - before)[:, 0] * 1e4
     assert np.allclose(moved, slope, rtol=2e-2, atol=2e-2)
     assert np.abs(slope).max() > 0.1
@@ -73,9 +73,9 @@ def test_one_right_moves_along_the_slope_of_its_likelihood(loss: float) -> None:
 
 def test_rows_for_each_action_share_one_softmax() -> None:
     """Two actions with rows ±z are a logistic regression; all rounds together it comes near the likeliest weights."""
-    expert, rows = OneRightExpert(regularisation=1.0).start(1, 3), ROWS / 3
+    expert, rows = OneRightExpert(regularisation=1.0)._start(1, 3), ROWS / 3
     for row, loss in zip(rows, LOSSES, strict=True):
-        expert.learn(shared([np.stack([row, -row])]), 0, loss)
+        expert._learn(shared([np.stack([row, -row])]), 0, loss)
 
     def cost(theta: Array) -> float:
         logs = log_softmax(np.stack([rows @ theta, -rows @ theta]), axis=0)
@@ -87,18 +87,18 @@ def test_rows_for_each_action_share_one_softmax() -> None:
 
 @pytest.mark.parametrize("kind", [RidgeExpert, MarginExpert, OneRightExpert])
 def test_predictions_stay_within_zero_and_one(kind: type[RidgeExpert]) -> None:
-    expert = kind(regularisation=1e-9).start(2, 3)
+    expert = kind(regularisation=1e-9)._start(2, 3)
     for row, loss in zip(100 * ROWS, LOSSES, strict=True):
-        assert 0.0 <= expert.learn(vector(row), int(loss), loss) <= 1.0
-    predicted = expert.predict(per_action(1e6 * ROWS, 2))
+        assert 0.0 <= expert._learn(vector(row), int(loss), loss) <= 1.0
+    predicted = expert._predict(per_action(1e6 * ROWS, 2))
     assert ((predicted >= 0) & (predicted <= 1)).all()
 
 
 def test_trees_keep_what_they_may_and_forget_the_rest() -> None:
-    expert = TreesExpert(n_trees=5, memory=30, growth=1.5).start(1, 3)
+    expert = TreesExpert(n_trees=5, memory=30, growth=1.5)._start(1, 3)
     sizes = []
     for i in range(600):
-        expert.learn(vector(ROWS[i % 40], 1), 0, LOSSES[i % 40])
+        expert._learn(vector(ROWS[i % 40], 1), 0, LOSSES[i % 40])
         sizes.append(len(expert._whole().columns))
         assert expert._held[0] <= 46
     assert expert._fitted[0] == 30
@@ -107,11 +107,11 @@ def test_trees_keep_what_they_may_and_forget_the_rest() -> None:
 
 
 def test_trees_are_fitted_at_their_growth() -> None:
-    expert = TreesExpert(n_trees=2, growth=1.4).start(1, 3)
+    expert = TreesExpert(n_trees=2, growth=1.4)._start(1, 3)
     fits = []
     for i in range(40):
         before = expert._fits[0]
-        expert.learn(vector(ROWS[i], 1), 0, LOSSES[i])
+        expert._learn(vector(ROWS[i], 1), 0, LOSSES[i])
         if expert._fits[0] > before:
             fits.append(i + 1)
     assert fits == [8, 12, 17, 24, 34]
@@ -124,11 +124,11 @@ def test_loaded_trees_are_the_trees_that_were_saved() -> None:
     again = mb.loads(agent.dumps())
     assert isinstance(again, mb.Mixture)
     batch = per_action(ROWS, 2)
-    assert (again._started[0].predict(batch) == agent._started[0].predict(batch)).all()
+    assert (again._started[0]._predict(batch) == agent._started[0]._predict(batch)).all()
 
 
 def test_numbers_beyond_single_precision_are_the_largest_there_are() -> None:
-    expert = TreesExpert(n_trees=3).start(1, 1)
+    expert = TreesExpert(n_trees=3)._start(1, 1)
     for i in range(20):
-        expert.learn(vector(np.array([1e90 if i % 2 else -1e90]), 1), 0, float(i % 2))
-    assert expert.predict(per_action(np.array([[1e95], [-1e95]]), 1)).tolist() == [0.0, 1.0]
+        expert._learn(vector(np.array([1e90 if i % 2 else -1e90]), 1), 0, float(i % 2))
+    assert expert._predict(per_action(np.array([[1e95], [-1e95]]), 1)).tolist() == [0.0, 1.0]

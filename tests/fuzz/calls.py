@@ -55,6 +55,7 @@ RECORDS = {
     "samplers.Diagnostics": "an answer, never an argument",
     "checks.LEARNER_CHECKS": "a dictionary",
     "checks.check_oracle": "takes its own arguments by place only; any name is the oracle's",
+    "Expert": "abstract",
     "FeatureMap": "abstract",
     "Learner": "abstract",
     "theory.Entropy": "abstract",

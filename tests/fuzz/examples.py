@@ -142,6 +142,8 @@ OF: dict[str, dict[str, Any]] = {
     "policies.explore": {"available": None},
     "samplers.HingePotential": {"weights": np.ones(D)},
     "samplers.HingePotential.__call__": {"points": ROWS},
+    "samplers.RampPotential": {"weights": np.ones(D)},
+    "samplers.RampPotential.__call__": {"points": ROWS},
     "samplers.hit_and_run": {"start": ROWS[:3]},
     "samplers.projected_langevin": {
         "gradient": lambda rows: rows,

@@ -23,6 +23,7 @@ LEARNERS = [
 
 SMALL: dict[str, dict[str, Any]] = {
     "HingeLMC": {"features": mb.Fourier(8), "memory": 24},
+    "Mixture": {"experts": [mb.RidgeExpert(features=mb.Fourier(8)), mb.MarginExpert(), mb.TreesExpert(n_trees=3)]},
     "SmoothFTL": {"features": mb.Fourier(8), "memory": 24},
     "NearestNeighbours": {"memory": 24},
     "LipschitzFTL": {"most": 12},
@@ -34,7 +35,8 @@ SMALL: dict[str, dict[str, Any]] = {
 """Learners made small: files of a few kilobytes, reservoirs that fill within 60 rounds."""
 
 MORE: list[tuple[str, dict[str, Any]]] = [
-    ("HingeLMC", {"margin": "adapt", "memory": 30, "features": "raw", "n_particles": 3}),
+    ("HingeLMC", {"surrogate": "hinge", "memory": 30, "features": "raw", "n_particles": 3}),
+    ("Mixture", {"experts": [mb.OneRightExpert(), mb.TreesExpert(n_trees=2, memory=12)], "eta": 2.0}),
     ("HingeLMC", {"memory": 200, "n_particles": 4}),
     ("SmoothFTL", {"memory": 200, "features": mb.Identity()}),
     ("LinUCB", {"features": "fourier"}),
@@ -50,6 +52,7 @@ MORE: list[tuple[str, dict[str, Any]]] = [
     ("Binning", {"space": mb.Cube([-1.0] * D, [1.0] * D), "radius": 0.5}),
     ("LipschitzFTL", {"space": mb.MetricSpace("manhattan"), "most": 10}),
     ("FaithfulHingeLMC", {"horizon": 90, "weighting": "geometric", "sampler": "smoothed_langevin", "n_particles": 2}),
+    ("FaithfulHingeLMC", {"horizon": 90, "surrogate": "ramp", "n_particles": 2}),
     ("FaithfulSmoothFTL", {"horizon": 90, "surrogate": "ramp"}),
     ("FaithfulLipschitzFTL", {"horizon": 90, "prediction": "extension", "actions": np.arange(6.0).reshape(3, 2)}),
     ("ExponentialWeights", {"regressors": np.arange(24.0).reshape(8, 3, 1) * np.ones(D) / 24, "mu": 0.01}),

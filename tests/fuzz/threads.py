@@ -29,7 +29,11 @@ THREADS = 8
 
 def _learner(name: str, rounds: int) -> mb.Learner:
     horizon = {"horizon": rounds} if name.startswith("Faithful") else {}
-    arguments: dict[str, Any] = {**horizon, "features": mb.Standardise()} if name != "Uniform" else {}
+    arguments: dict[str, Any] = {**horizon, "features": mb.Standardise()}
+    if name == "Uniform":
+        arguments = {}
+    elif name == "Mixture":
+        arguments = {"experts": [mb.RidgeExpert(), mb.OneRightExpert(), mb.TreesExpert(n_trees=2, memory=50)]}
     return getattr(mb, name)(K, **arguments, seed=0)  # type: ignore[no-any-return]
 
 

@@ -1,12 +1,13 @@
 """What a mixture is made of: one class of predictions of every action's reward, learnt from the action played.
 
-    predict   what each action would earn, as far as this class can tell: a number within [0, 1]
-    width     how far off that may be: small where it has seen much like it; None if it cannot say
-    learn     the loss of the action played
+An expert given to a learner is a recipe, like its features; `_start` makes a fresh copy. What the copy learns is a
+`Record`, so that it is saved, checked and taken back with its learner. A class of one's own fills these holes.
 
-An expert given to a learner is a recipe, like its features. `start` makes a fresh copy of it; what the copy learns is a
-`Record`, so that it is saved, checked and taken back with its learner. A class of one's own fills `_begin`, `predict`,
-`width`, `learn`, `forget` and `fields`.
+    _begin(n_blocks, n_features)   allocate what will be learnt, and name it in `fields`
+    _predict(batch)                what each action would earn, as far as this class can tell: numbers within [0, 1]
+    _width(batch)                  how far off that may be: small where it has seen much like it; None if it cannot say
+    _learn(one, action, loss)      learn from one interaction; what it changes goes into the journal first
+    _forget()                      begin again
 """
 
 import copy
@@ -30,7 +31,7 @@ class Expert(Part, Record, ABC):
     scaled: ClassVar[bool] = True
     """Whether it matters in which scale a row was learnt; then rows are learnt anew when the scale is known better."""
 
-    def start(self, n_blocks: int, n_features: int) -> Self:
+    def _start(self, n_blocks: int, n_features: int) -> Self:
         """A fresh copy, for rows of so many features."""
         started = copy.deepcopy(self)
         started._begin(n_blocks, n_features)
@@ -42,17 +43,17 @@ class Expert(Part, Record, ABC):
         """Allocate the state."""
 
     @abstractmethod
-    def predict(self, batch: Batch) -> Array:
+    def _predict(self, batch: Batch) -> Array:
         """The reward of each action of each context, within [0, 1], laid out like the batch's mask."""
 
     @abstractmethod
-    def width(self, batch: Batch) -> Array | None:
+    def _width(self, batch: Batch) -> Array | None:
         """How far off each prediction may be; None if it cannot say."""
 
     @abstractmethod
-    def learn(self, one: Batch, action: int, loss: float) -> float:
+    def _learn(self, one: Batch, action: int, loss: float) -> float:
         """Learn the loss of an action; returns the reward that was predicted for it before, within [0, 1]."""
 
     @abstractmethod
-    def forget(self) -> None:
+    def _forget(self) -> None:
         """Begin again, as if nothing had been learnt; the learner has kept what was."""

@@ -21,15 +21,15 @@ linear models"; Kakade, Shalev-Shwartz & Tewari (2008), "Efficient bandit algori
 
 >>> import numpy as np
 >>> from marginbandits.contexts import per_action
->>> expert = MarginExpert(regularisation=1.0).start(n_blocks=2, n_features=1)
->>> [round(expert.learn(per_action(np.array([[2.0]]), 2), 0, loss=0.0), 3) for _ in range(4)]
+>>> expert = MarginExpert(regularisation=1.0)._start(n_blocks=2, n_features=1)
+>>> [round(expert._learn(per_action(np.array([[2.0]]), 2), 0, loss=0.0), 3) for _ in range(4)]
 [0.5, 0.9, 0.944, 0.962]
->>> expert.predict(per_action(np.array([[2.0]]), 2)).round(3)
+>>> expert._predict(per_action(np.array([[2.0]]), 2)).round(3)
 array([0.971, 0.5  ])
->>> expert = OneRightExpert(regularisation=1.0).start(n_blocks=2, n_features=1)
->>> expert.learn(per_action(np.array([[2.0]]), 2), 0, loss=0.0)
+>>> expert = OneRightExpert(regularisation=1.0)._start(n_blocks=2, n_features=1)
+>>> expert._learn(per_action(np.array([[2.0]]), 2), 0, loss=0.0)
 0.5
->>> expert.predict(per_action(np.array([[2.0]]), 2)).round(3)  # what is right for one is wrong for the other
+>>> expert._predict(per_action(np.array([[2.0]]), 2)).round(3)  # what is right for one is wrong for the other
 array([0.881, 0.119])
 """
 
@@ -70,11 +70,11 @@ class _LinearExpert(Expert):
         super().attach(journal)
         self._ridge.attach(journal)
 
-    def width(self, batch: Batch) -> Array:
+    def _width(self, batch: Batch) -> Array:
         """α √(zᵀA⁻¹z)."""
         return self.alpha * np.sqrt(self._ridge.variance(batch))
 
-    def learn(self, one: Batch, action: int, loss: float) -> float:
+    def _learn(self, one: Batch, action: int, loss: float) -> float:
         """One Newton step in the block of the action."""
         row, block = dense(one.rows)[one.row(action)], one.block(action)
         predicted, weight, pull = self._move(float(self._ridge.theta[block] @ row), loss)
@@ -88,7 +88,7 @@ class _LinearExpert(Expert):
     def _move(self, score: float, loss: float) -> tuple[float, float, float]:
         """The prediction of this score, and the curvature and minus the slope of its cost."""
 
-    def forget(self) -> None:
+    def _forget(self) -> None:
         """A = λI and θ = 0 again."""
         self._ridge.begin()
 
@@ -110,7 +110,7 @@ class RidgeExpert(_LinearExpert):
         self.regularisation = regularisation
         self.alpha = alpha
 
-    def predict(self, batch: Batch) -> Array:
+    def _predict(self, batch: Batch) -> Array:
         """<θ, z>, within [0, 1]."""
         return np.clip(self._ridge.predict(batch), 0.0, 1.0)
 
@@ -127,7 +127,7 @@ class MarginExpert(_LinearExpert):
         self.regularisation = regularisation
         self.alpha = alpha
 
-    def predict(self, batch: Batch) -> Array:
+    def _predict(self, batch: Batch) -> Array:
         """(1 + <θ, z>)/2, within [0, 1]."""
         return np.clip(0.5 + 0.5 * self._ridge.predict(batch), 0.0, 1.0)
 
@@ -160,20 +160,20 @@ class OneRightExpert(_LinearExpert):
         self.regularisation = regularisation
         self.alpha = alpha
 
-    def predict(self, batch: Batch) -> Array:
+    def _predict(self, batch: Batch) -> Array:
         """The softmax of <θ, z> over the actions of each context."""
         scores = self._ridge.predict(batch)
         _softmax(scores, batch.starts)
         return scores
 
-    def width(self, batch: Batch) -> Array:
+    def _width(self, batch: Batch) -> Array:
         """α p (1 - p) √(zᵀA⁻¹z)."""
-        p = self.predict(batch)
-        return super().width(batch) * p * (1.0 - p)
+        p = self._predict(batch)
+        return super()._width(batch) * p * (1.0 - p)
 
-    def learn(self, one: Batch, action: int, loss: float) -> float:
+    def _learn(self, one: Batch, action: int, loss: float) -> float:
         """One Newton step in every block."""
-        rows, p = dense(one.rows), self.predict(one)
+        rows, p = dense(one.rows), self._predict(one)
         own = min(max(float(p[action]), 1e-6), 1.0 - 1e-6)
         share = (1.0 - loss - own) / (1.0 - own)
         direction = -p

@@ -13,10 +13,10 @@ See `oracles.extra_trees` for how trees are grown.
 
 >>> import numpy as np
 >>> from marginbandits.contexts import per_action
->>> expert = TreesExpert(n_trees=10).start(n_blocks=1, n_features=1)
+>>> expert = TreesExpert(n_trees=10)._start(n_blocks=1, n_features=1)
 >>> for x in [0.0, 1.0, 2.0] * 10:
-...     _ = expert.learn(per_action(np.array([[x]]), 1), 0, loss=float(x != 1.0))
->>> expert.predict(per_action(np.array([[0.0], [1.0], [2.0]]), 1))
+...     _ = expert._learn(per_action(np.array([[x]]), 1), 0, loss=float(x != 1.0))
+>>> expert._predict(per_action(np.array([[0.0], [1.0], [2.0]]), 1))
 array([0., 1., 0.])
 """
 
@@ -78,18 +78,18 @@ class TreesExpert(Expert):
         self._forests: tuple[Forest | None, ...] = (None,) * n_blocks
         self._table: Forest | None = None  # of all blocks; made again when one has been fitted
 
-    def predict(self, batch: Batch) -> Array:
+    def _predict(self, batch: Batch) -> Array:
         """The mean over the trees, 0.5 before the first fit."""
         out = np.empty(len(batch.mask))
         walk(_small(dense(batch.rows)), batch.shared, batch.starts, *self._whole(), out)
         return out
 
-    def width(self, batch: Batch) -> None:
+    def _width(self, batch: Batch) -> None:
         """Not known."""
 
-    def learn(self, one: Batch, action: int, loss: float) -> float:
+    def _learn(self, one: Batch, action: int, loss: float) -> float:
         """Put a round by; fit again if it is time."""
-        predicted = float(self.predict(one)[action])
+        predicted = float(self._predict(one)[action])
         block, keep = one.block(action), self.journal.keep
         held = int(self._held[block])
         keep(self._held, block)
@@ -140,7 +140,7 @@ class TreesExpert(Expert):
             self._table = joined(self._forests)
         return self._table
 
-    def forget(self) -> None:
+    def _forget(self) -> None:
         """Nothing that was learnt depends on scales."""
 
     def fields(self) -> Mapping[str, Field]:

@@ -50,6 +50,9 @@ class Mixture(Learner):
     """
 
     journals = True
+    exempt: ClassVar[Mapping[str, str]] = {
+        "memory_does_not_grow": "forests take what their rounds call for, up to the `memory` of each action"
+    }
     EARLY: ClassVar[int] = 256
     constants: ClassVar[Mapping[str, float]] = {"EARLY": 2.0**20, "LEAST": 1.0, "WIDE": 2.0**40}
 
@@ -94,7 +97,7 @@ class Mixture(Learner):
         ]
         self._sees = [distinct.index(name) for name in names]
         self._started = [
-            one.start(blocks, self._maps[at].n_outputs) for one, at in zip(recipes, self._sees, strict=True)
+            one._start(blocks, self._maps[at].n_outputs) for one, at in zip(recipes, self._sees, strict=True)
         ]
         self._errors = np.zeros(len(recipes))
         parts: dict[str, Record | Field] = {f"features{i}": one for i, one in enumerate(self._maps)}
@@ -115,8 +118,8 @@ class Mixture(Learner):
         for weight, expert, at in zip(self.weights().tolist(), self._started, self._sees, strict=True):
             if weight < self.LEAST:
                 continue
-            hopes += weight * expert.predict(seen[at])
-            width = expert.width(seen[at])
+            hopes += weight * expert._predict(seen[at])
+            width = expert._width(seen[at])
             if width is None:
                 unknown += weight
             else:
@@ -138,13 +141,13 @@ class Mixture(Learner):
         rows = dense(one.rows)
         seen = [Batch(features.transform(rows), one.shared, one.starts, one.mask) for features in self._maps]
         for m in some:
-            self._errors[m] += (self._started[m].learn(seen[self._sees[m]], action, loss) - (1.0 - loss)) ** 2
+            self._errors[m] += (self._started[m]._learn(seen[self._sees[m]], action, loss) - (1.0 - loss)) ** 2
 
     def _anew(self, rounds: Iterable[Round], *newest: Any) -> None:
         scaled = [m for m, expert in enumerate(self._started) if expert.scaled]
         self._teach(set(range(len(self._started))).difference(scaled), *newest[:3])
         for m in scaled:
-            self._started[m].forget()
+            self._started[m]._forget()
             self._errors[m] = 0.0
         for one, action, loss, _ in rounds:
             self._teach(scaled, one, action, loss)

@@ -122,12 +122,13 @@ def exponential_weights_rate(
     setting: Setting, *, surrogate: Annotated[str, Choice("hinge", "ramp")] = "hinge", sharp: bool = True
 ) -> float:
     """η of exponential weights with exact draws and exact weights; `sharp` chooses V₁."""
-    V = second_moment(surrogate, setting, sharp=sharp) * setting.horizon
+    game = Game(setting.n_actions, setting.horizon, setting.margin, setting.bound)
+    V = second_moment(surrogate, game, sharp=sharp) * setting.horizon
     return math.sqrt(2.0 * setting.dimension * log_size(setting, 2.0) / V)
 
 
 @validated
-def second_moment(surrogate: Annotated[str, Choice(*SURROGATES)], game: Game | Setting, *, sharp: bool = True) -> float:
+def second_moment(surrogate: Annotated[str, Choice(*SURROGATES)], game: Game, *, sharp: bool = True) -> float:
     """V₁, the bound of E<s, ℓ̂>² in one round: K for policies, K² for ramp and relative margin, more for the hinge."""
     if surrogate == "hinge":
         return game.second_moment(sharp=sharp)

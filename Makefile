@@ -10,7 +10,7 @@ READY := $(VENV)/ready
 
 demo: $(READY)          ## play the learners on five real data sets: a leaderboard and a report, in about a minute
 	$(BIN)/marginbandits bakeoff --out demo \
-	  --learners "HingeLMC,SmoothFTL,LipschitzFTL,LinUCB(features=fourier),LinUCB,LinTS,EpsilonGreedy,RegCB,SquareCB,Banditron,Uniform"
+	  --learners "Mixture,HingeLMC,SmoothFTL,LipschitzFTL,LinUCB(features=fourier),LinUCB,LinTS,EpsilonGreedy,RegCB,SquareCB,Banditron,Uniform"
 
 test: $(READY)          ## run the tests, doctests and code blocks of the documentation, in minutes
 	@.ci/browser || true

@@ -54,7 +54,7 @@ def rounds_per_second(n_rounds: int) -> None:
 def throughput(turns: int, d: int = 500, n: int = 80, minibatch: int = 256) -> None:
     rng = np.random.default_rng(0)
     several, rows = (rng.standard_normal((count, d)) for count in (2 * n, minibatch))
-    losses, margins = rng.integers(0, 2, minibatch).astype(float), np.full(n, 0.8)
+    losses = rng.integers(0, 2, minibatch).astype(float)
     pull, every, at = StoredPull(1, n, minibatch, d), slice(0, n), slice(0, minibatch)
     square = rng.standard_normal((2048, 2048))
     rates: tuple[list[float], list[float]] = [], []
@@ -64,7 +64,7 @@ def throughput(turns: int, d: int = 500, n: int = 80, minibatch: int = 256) -> N
         middle = time.perf_counter()
         for k in range(200):  # two sets of particles by turns, so that slopes do change
             particles = several[k % 2 * n : (k % 2 + 1) * n]
-            pull.refresh(0, every, at, particles, rows, losses, margins)
+            pull.refresh(0, every, at, particles, rows, losses, 0.8, True)
         end = time.perf_counter()
         rates[0].append(2 * 2048**3 / (middle - start))
         rates[1].append(200 * 4 * n * d * minibatch / (end - middle))

@@ -14,7 +14,7 @@ where g is minus the slope of the round's cost in its score s = <θ, z>, and w i
 Beyond the margin a round that agrees costs nothing, so scores may grow where the best action is clear, instead of
 paying for being too right. The minimiser is E[1 - 2ℓ | x] where the class has it, so that all predict the same thing.
 
-The width of a prediction is α √(zᵀA⁻¹z), for the softmax times its slope p(1 - p).
+The width of a prediction is α √(zᵀA⁻¹z); for the softmax, how far p rises if its score does by that.
 
 Crammer, Kulesza & Dredze (2009), "Adaptive regularization of weight vectors"; McCullagh & Nelder (1989), "Generalized
 linear models"; Kakade, Shalev-Shwartz & Tewari (2008), "Efficient bandit algorithms for online multiclass prediction".
@@ -48,7 +48,7 @@ from marginbandits.features import Features
 from marginbandits.oracles.ridge import Ridge
 from marginbandits.state import Field, Journal
 from marginbandits.types import Array
-from marginbandits.validation import Real, validated
+from marginbandits.validation import Instance, OneOf, Real, validated
 
 __all__ = ["MarginExpert", "OneRightExpert", "RidgeExpert"]
 
@@ -59,7 +59,6 @@ Places = npt.NDArray[np.int64]
 
 class _LinearExpert(Expert):
     regularisation: float
-    alpha: float
 
     def _begin(self, n_blocks: int, n_features: int) -> None:
         self._ridge = Ridge(n_blocks, n_features, self.regularisation, np.float32)
@@ -69,10 +68,6 @@ class _LinearExpert(Expert):
         """The journal is the regression's too."""
         super().attach(journal)
         self._ridge.attach(journal)
-
-    def _width(self, batch: Batch) -> Array:
-        """α √(zᵀA⁻¹z)."""
-        return self.alpha * np.sqrt(self._ridge.variance(batch))
 
     def _learn(self, one: Batch, action: int, loss: float) -> float:
         """One Newton step in the block of the action."""
@@ -114,6 +109,10 @@ class RidgeExpert(_LinearExpert):
         """<θ, z>, within [0, 1]."""
         return np.clip(self._ridge.predict(batch), 0.0, 1.0)
 
+    def _width(self, batch: Batch) -> Array:
+        """α √(zᵀA⁻¹z)."""
+        return self.alpha * np.sqrt(self._ridge.variance(batch))
+
     def _move(self, score: float, loss: float) -> tuple[float, float, float]:
         return score, 1.0, 1.0 - loss - score
 
@@ -130,6 +129,10 @@ class MarginExpert(_LinearExpert):
     def _predict(self, batch: Batch) -> Array:
         """(1 + <θ, z>)/2, within [0, 1]."""
         return np.clip(0.5 + 0.5 * self._ridge.predict(batch), 0.0, 1.0)
+
+    def _width(self, batch: Batch) -> Array:
+        """α √(zᵀA⁻¹z)."""
+        return self.alpha * np.sqrt(self._ridge.variance(batch))
 
     def _move(self, score: float, loss: float) -> tuple[float, float, float]:
         predicted = 0.5 + 0.5 * score
@@ -155,7 +158,13 @@ class OneRightExpert(_LinearExpert):
     """
 
     @validated
-    def __init__(self, *, features: Features = "raw", regularisation: Strength = 0.05, alpha: Widths = 0.3) -> None:
+    def __init__(
+        self,
+        *,
+        features: Features = "raw",
+        regularisation: Strength = 0.05,
+        alpha: Annotated[float | None, OneOf(Real(0), Instance(type(None)))] = 1.0,
+    ) -> None:
         self.features = features
         self.regularisation = regularisation
         self.alpha = alpha
@@ -166,10 +175,13 @@ class OneRightExpert(_LinearExpert):
         _softmax(scores, batch.starts)
         return scores
 
-    def _width(self, batch: Batch) -> Array:
-        """α p (1 - p) √(zᵀA⁻¹z)."""
-        p = self._predict(batch)
-        return super()._width(batch) * p * (1.0 - p)
+    def _width(self, batch: Batch) -> Array | None:
+        """How far p rises if its score does by α √(zᵀA⁻¹z); not said without α."""
+        if self.alpha is None:
+            return None
+        p, up = self._predict(batch), self.alpha * np.sqrt(self._ridge.variance(batch))
+        rise = np.expm1(np.minimum(up, _HIGHEST))
+        return np.asarray(p * (1.0 - p) * rise / (1.0 + p * rise))
 
     def _learn(self, one: Batch, action: int, loss: float) -> float:
         """One Newton step in every block."""
@@ -192,6 +204,8 @@ class OneRightExpert(_LinearExpert):
         raise NotImplementedError("all blocks move together")
 
 
+_HIGHEST = 100.0
+"""No score is hoped to rise by more."""
 _LEAST = 1e-4
 """A curvature below this is not worth an update."""
 

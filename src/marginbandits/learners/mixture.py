@@ -7,7 +7,7 @@ errors so far,
 
     v_m ∝ exp(-η L_m),   play argmax_a Σ_m v_m (p_m(a) + width_m(a)),   L_m += (p_m(a_t) - (1 - ℓ_t))².
 
-An expert that cannot say how wide it is borrows the mean width of the others.
+An expert that cannot say how wide it is borrows the width of the most believed one that can.
 
 Squared error on [0, 1] is ½-exp-concave. So at η = ½, whatever happens, the squared error of the mixture's predictions
 Σ v_m p_m(a_t) is at most (ln N)/η = 2 ln N above that of the best of the N experts, over the whole run. That is a
@@ -25,7 +25,7 @@ games", section 3.3.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,18 @@ from marginbandits.state import COUNT, Field, Record
 from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Instance, ListOf, OneOf, Real, Seed, validated
 
-__all__ = ["Mixture"]
+__all__ = ["Belief", "Mixture"]
+
+MANY = 10
+"""Actions up to which experts that know that one is right say themselves how wide they are."""
+
+
+class Belief(NamedTuple):
+    """An expert, as it was given; its weight, and the mean of its squared errors."""
+
+    expert: Expert
+    weight: float
+    error: float
 
 
 class Mixture(Learner):
@@ -77,32 +88,35 @@ class Mixture(Learner):
 
     @staticmethod
     @validated
-    def usual(*, wide: bool = False) -> list[Expert]:
+    def usual(n_actions: ActionCount = 2, *, wide: bool = False) -> list[Expert]:
         """A line and a smooth curve, by least squares and with one action right; a line with a margin; and trees.
 
         Without those that know that one is right where contexts are `wide`, for they move every action in every round.
+        Where there are more than `MANY` actions these borrow their widths: what they would say themselves is near 0 for
+        every action that is not likely yet.
         """
         curve = Chain([Standardise(bias=False), Concatenate([Bias(), Fourier(200)])])  # "fourier", but for 100 columns
         by_squares = [RidgeExpert(), MarginExpert(), RidgeExpert(features=curve), TreesExpert()]
-        return by_squares if wide else [*by_squares, OneRightExpert(), OneRightExpert(features=curve)]
+        alpha = 1.0 if n_actions <= MANY else None
+        one_right = [OneRightExpert(features=features, alpha=alpha) for features in ("raw", curve)]
+        return by_squares if wide else [*by_squares, *one_right]
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         blocks = 1 if shape.shared else self.n_actions
         wide = blocks * n_features**2 > self.WIDE
-        recipes = self.usual(wide=wide) if self.experts is None else self.experts
-        names = [str(describe(one.features)) for one in recipes]  # experts of one kind of features share them
+        self._recipes = self.usual(self.n_actions, wide=wide) if self.experts is None else self.experts
+        names = [str(describe(one.features)) for one in self._recipes]  # experts of one kind of features share them
         distinct = list(dict.fromkeys(names))
         self._maps: list[FeatureMap] = [
-            feature_map(recipes[names.index(name)].features).start(n_features, self._rng) for name in distinct
+            feature_map(self._recipes[names.index(name)].features).start(n_features, self._rng) for name in distinct
         ]
         self._sees = [distinct.index(name) for name in names]
-        self._started = [
-            one._start(blocks, self._maps[at].n_outputs) for one, at in zip(recipes, self._sees, strict=True)
-        ]
-        self._errors = np.zeros(len(recipes))
+        together = zip(self._recipes, self._sees, strict=True)
+        self._started = [one._start(blocks, self._maps[at].n_outputs) for one, at in together]
+        self._errors, self._rounds = np.zeros(len(names)), np.zeros(1)
         parts: dict[str, Record | Field] = {f"features{i}": one for i, one in enumerate(self._maps)}
         parts |= {f"expert{m}": one for m, one in enumerate(self._started)}
-        return {**parts, "errors": Field(self._errors, 0.0, COUNT)}
+        return {**parts, "errors": Field(self._errors, 0.0, COUNT), "rounds": Field(self._rounds, 0.0, COUNT)}
 
     def weights(self) -> Array:
         """How far each expert is believed; they sum to 1."""
@@ -111,22 +125,29 @@ class Mixture(Learner):
         weights = np.exp(-self.eta * (self._errors - self._errors.min()))
         return np.asarray(weights / weights.sum())
 
+    def beliefs(self) -> list[Belief]:
+        """Every expert with how far it is believed, and its mean squared error so far, the most believed first."""
+        weights, errors = self.weights().tolist(), (self._errors / self._rounds).tolist()
+        found = map(Belief, self._recipes, weights, errors)
+        return sorted(found, key=lambda one: -one.weight)
+
     def _laws(self, batch: Batch) -> Array:
         seen = [Batch(one.transform(dense(batch.rows)), batch.shared, batch.starts, batch.mask) for one in self._maps]
-        hopes, widths, lent = (np.zeros(len(batch.mask)) for _ in range(3))
-        known, unknown = 0, 0.0
-        for weight, expert, at in zip(self.weights().tolist(), self._started, self._sees, strict=True):
-            if weight < self.LEAST:
-                continue
-            hopes += weight * expert._predict(seen[at])
-            width = expert._width(seen[at])
+        hope, unsaid, lent = np.zeros(len(batch.mask)), 0.0, None
+        weights = self.weights()
+        for m in np.argsort(-weights, kind="stable").tolist():  # the most believed first
+            weight, own = float(weights[m]), seen[self._sees[m]]
+            if weight < self.LEAST and (lent is not None or unsaid == 0.0):
+                break
+            width = self._started[m]._width(own)
             if width is None:
-                unknown += weight
-            else:
-                widths += weight * width
-                lent += width
-                known += 1
-        return laws.greedy(hopes + widths + lent * (unknown / max(known, 1)), batch)
+                unsaid += weight
+            elif lent is None:
+                lent = width
+            if weight >= self.LEAST:
+                predicted = self._started[m]._predict(own)
+                hope += weight * (predicted if width is None else predicted + width)
+        return laws.greedy(hope if lent is None else hope + unsaid * lent, batch)
 
     def _observed(self, rows: Rows) -> Rows:
         for one in self._maps:
@@ -135,15 +156,22 @@ class Mixture(Learner):
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         self._journal.keep(self._errors)
+        self._journal.keep(self._rounds)
+        self._rounds += 1.0
         self._teach(range(len(self._started)), one, action, loss)
 
     def _teach(self, some: Iterable[int], one: Batch, action: int, loss: float) -> None:
         rows = dense(one.rows)
         seen = [Batch(features.transform(rows), one.shared, one.starts, one.mask) for features in self._maps]
         for m in some:
-            self._errors[m] += (self._started[m]._learn(seen[self._sees[m]], action, loss) - (1.0 - loss)) ** 2
+            predicted = self._started[m]._learn(seen[self._sees[m]], action, loss)
+            if not 0.0 <= predicted <= 1.0:
+                name = type(self._started[m]).__name__
+                raise ValueError(f"experts[{m}], a {name}, must predict rewards within 0 and 1, got {predicted}")
+            self._errors[m] += (predicted - (1.0 - loss)) ** 2
 
     def _anew(self, rounds: Iterable[Round], *newest: Any) -> None:
+        self._rounds += 1.0
         scaled = [m for m, expert in enumerate(self._started) if expert.scaled]
         self._teach(set(range(len(self._started))).difference(scaled), *newest[:3])
         for m in scaled:

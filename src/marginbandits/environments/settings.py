@@ -71,7 +71,7 @@ class FarWrongLabels(_TwoSides):
 class RareRewards(Oblivious):
     """Rewards are 1 with probability 1/(1 + exp(-(b + <w_a, x>))), ‖w_a‖ = `spread`, for normal contexts x.
 
-    b is such that uniform play earns `rate` a round; `means` are the expected losses.
+    b is such that uniform play earns `rate` a round; `weights` are w, and `means` the expected losses.
     """
 
     @validated
@@ -87,15 +87,20 @@ class RareRewards(Oblivious):
     ) -> None:
         self.n_features, self.rate, self.spread, self.seed = n_features, rate, spread, remembered(seed)
         rng = np.random.default_rng(self.seed)
-        contexts, scores = _linear(n_actions, n_features, n_rounds, rng)
-        scores *= spread
-        least = float(brentq(lambda b: expit(b + scores).mean() - rate, -100.0 - abs(scores).max(), abs(scores).max()))
-        self.means: Array = 1.0 - expit(least + scores)
+        contexts, self.weights = _linear(n_actions, n_features, n_rounds, rng)
+        self.weights *= spread
+        scores = contexts @ self.weights.T
+        most = float(np.abs(scores).max()) + 100.0
+        offset = float(brentq(lambda b: expit(b + scores).mean() - rate, -most, most))
+        self.means: Array = 1.0 - expit(offset + scores)
         self._settle(contexts, (rng.random(scores.shape) < self.means).astype(float))
 
 
 class LinearLabels(Oblivious):
-    """The label is the largest of K linear scores, of variance 1 each, plus `noise` times Gumbel noise."""
+    """The label is the largest of K linear scores, of variance 1 each, plus `noise` times Gumbel noise.
+
+    `weights` are those of the scores, a row of norm 1 for each action.
+    """
 
     @validated
     def __init__(
@@ -109,8 +114,8 @@ class LinearLabels(Oblivious):
     ) -> None:
         self.n_features, self.noise, self.seed = n_features, noise, remembered(seed)
         rng = np.random.default_rng(self.seed)
-        contexts, scores = _linear(n_actions, n_features, n_rounds, rng)
-        self._settle(contexts, _losses(scores, noise, rng))
+        contexts, self.weights = _linear(n_actions, n_features, n_rounds, rng)
+        self._settle(contexts, _losses(contexts @ self.weights.T, noise, rng))
 
 
 class HeavyTails(Oblivious):
@@ -129,8 +134,8 @@ class HeavyTails(Oblivious):
     ) -> None:
         self.n_features, self.degrees, self.noise, self.seed = n_features, degrees, noise, remembered(seed)
         rng = np.random.default_rng(self.seed)
-        contexts, scores = _linear(n_actions, n_features, n_rounds, rng, degrees)
-        self._settle(contexts, _losses(scores, noise, rng))
+        contexts, self.weights = _linear(n_actions, n_features, n_rounds, rng, degrees)
+        self._settle(contexts, _losses(contexts @ self.weights.T, noise, rng))
 
 
 class DriftingScale(Oblivious):
@@ -149,14 +154,16 @@ class DriftingScale(Oblivious):
     ) -> None:
         self.n_features, self.growth, self.noise, self.seed = n_features, growth, noise, remembered(seed)
         rng = np.random.default_rng(self.seed)
-        contexts, scores = _linear(n_actions, n_features, n_rounds, rng)
-        self._settle(contexts * np.geomspace(1.0, growth, n_rounds)[:, None], _losses(scores, noise, rng))
+        contexts, self.weights = _linear(n_actions, n_features, n_rounds, rng)
+        self._settle(
+            contexts * np.geomspace(1.0, growth, n_rounds)[:, None], _losses(contexts @ self.weights.T, noise, rng)
+        )
 
 
 def _linear(
     n_actions: int, n_features: int, n_rounds: int, rng: np.random.Generator, degrees: float | None = None
 ) -> tuple[Array, Array]:
-    """Contexts, normal or of Student's t, and K random linear scores of them; for normal ones, of variance 1."""
+    """Contexts, normal or of Student's t, and K random weights of norm 1."""
     fits(n_rounds=n_rounds, n_features=n_features)
     fits(n_rounds=n_rounds, n_actions=n_actions)
     fits(n_actions=n_actions, n_features=n_features)
@@ -164,7 +171,7 @@ def _linear(
     contexts = rng.standard_normal(size) if degrees is None else rng.standard_t(degrees, size)
     weights = rng.standard_normal((n_actions, n_features))
     weights /= np.linalg.norm(weights, axis=1, keepdims=True)
-    return contexts, contexts @ weights.T
+    return contexts, np.asarray(weights)
 
 
 def _losses(scores: Array, noise: float, rng: np.random.Generator) -> Array:

@@ -173,8 +173,7 @@ CLAIM = Claim(
     "Where margins earn, and where they do not",
     "No theorem: what section 1 of the paper leads one to expect of surrogate losses in practice",
     "Support vector machines made margins worth having in classification. Here learners with a margin play beside "
-    "learners without, in settings made for them and in settings that are not. A margin earns where it separates and "
-    "regression cannot; the ramp where labels far out are wrong and only lines are allowed; elsewhere neither does.",
+    "learners without, in settings made for them and in settings that are not.",
     measure,
     units,
     judge,

@@ -17,7 +17,7 @@ N = 20_000
 
 def near(found: float, expected: float, n: int = N) -> bool:
     """Within five standard errors of a share (rate 1e-6)."""
-    return abs(found - expected) < 5 * np.sqrt(expected * (1 - expected) / n)
+    return bool(abs(found - expected) < 5 * np.sqrt(expected * (1 - expected) / n))
 
 
 def lost(env: TwoSides, theta: Array) -> float:
@@ -32,7 +32,7 @@ def best_linear(env: TwoSides) -> float:
 
 def least_squares(env: TwoSides) -> Array:
     """Of the rewards on the rows, all losses known."""
-    return np.linalg.lstsq(env.contexts.reshape(-1, 2), 1.0 - env.losses.ravel())[0]
+    return np.asarray(np.linalg.lstsq(env.contexts.reshape(-1, 2), 1.0 - env.losses.ravel())[0], float)
 
 
 def least_hinge(env: TwoSides) -> Array:
@@ -85,7 +85,7 @@ class TestTwoSides:
         assert lost(put_right, least_hinge(put_right)) == 0.0  # type: ignore[arg-type]
 
     def test_learners_with_a_margin_and_without(self) -> None:
-        """Two runs of 1,500 rounds; in twelve of 8,000 they lose 0.002 and 0.12."""
+        """Two runs of 1,500 rounds; in twelve of 8,000 they lose 0.002 and 0.17."""
         envs = [mb.SeparableMisspecified(1500, seed=seed) for seed in range(2)]
         with_margin = [mb.simulate(mb.HingeLMC(2, features=mb.Identity(), seed=0), env).losses.mean() for env in envs]
         without = [mb.simulate(mb.LinUCB(2, features=mb.Identity(), seed=0), env).losses.mean() for env in envs]

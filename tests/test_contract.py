@@ -33,8 +33,12 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "AdaptiveAdversary": {"n_actions": 3, "n_features": 2, "n_rounds": 40, "seed": 0},
     "Classification": {"X": np.eye(6), "y": list("abcabc"), "seed": 0, "label_noise": 0.3},
     "Drifting": {"n_actions": 3, "n_features": 2, "n_rounds": 40, "seed": 0},
+    "DriftingScale": {"n_actions": 3, "n_features": 2, "n_rounds": 40, "seed": 0},
+    "FarWrongLabels": {"n_rounds": 40, "seed": 0},
+    "HeavyTails": {"n_actions": 3, "n_features": 2, "n_rounds": 40, "seed": 0},
     "HingeRealizable": {"n_actions": 3, "n_features": 4, "n_rounds": 40, "seed": 0},
     "Keywords": {"n_rounds": 40, "seed": 0},
+    "LinearLabels": {"n_actions": 3, "n_features": 2, "n_rounds": 40, "seed": 0},
     "LinearRealizable": {"n_actions": 3, "n_features": 2, "n_rounds": 40, "seed": 0},
     "LipschitzCube": {"n_actions": 3, "dimension": 2, "n_rounds": 40, "seed": 0},
     "Logged": {
@@ -46,6 +50,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "seed": 0,
     },
     "MulticlassSeparable": {"n_actions": 4, "n_rounds": 40, "seed": 0},
+    "RareRewards": {"n_actions": 3, "n_features": 2, "n_rounds": 40, "seed": 0},
+    "SeparableMisspecified": {"n_rounds": 40, "seed": 0},
     "Switching": {"n_actions": 3, "n_features": 2, "n_rounds": 40, "seed": 0},
 }
 SURROGATES = [c for c in CLASSES.values() if hasattr(c, "slope")]

@@ -69,7 +69,7 @@ def found(claim: Claim) -> Finding:
     return claim.judge(Results(Measured(unit.parameters, unit.run().values) for unit in units))
 
 
-ON_A_PAGE = {"hinge-lmc", "lipschitz", "variance"}
+ON_A_PAGE = {"hinge-lmc", "lipschitz", "margins", "variance"}
 """Claims that a document shows: `test_documents` runs them too."""
 
 

@@ -17,8 +17,9 @@ from importlib import import_module
 __all__ = ["HOMES", "PARTS", "exported", "on_demand"]
 
 _ROOMS: dict[str, str] = {
-    "environments": "AdaptiveAdversary Classification Drifting HingeRealizable Keywords LinearRealizable LipschitzCube "
-    "Logged MulticlassSeparable Oblivious Switching",
+    "environments": "AdaptiveAdversary Classification Drifting DriftingScale FarWrongLabels HeavyTails HingeRealizable "
+    "Keywords LinearLabels LinearRealizable LipschitzCube Logged MulticlassSeparable Oblivious RareRewards "
+    "SeparableMisspecified Switching",
     "evaluation": "interval progressive_loss",
     "experiments": "Trace simulate",
     "experts": "Expert MarginExpert OneRightExpert RidgeExpert TreesExpert",

@@ -4,6 +4,14 @@ from marginbandits.environments.adversarial import AdaptiveAdversary, Drifting, 
 from marginbandits.environments.base import Oblivious
 from marginbandits.environments.classification import Classification
 from marginbandits.environments.logged import Logged
+from marginbandits.environments.settings import (
+    DriftingScale,
+    FarWrongLabels,
+    HeavyTails,
+    LinearLabels,
+    RareRewards,
+    SeparableMisspecified,
+)
 from marginbandits.environments.synthetic import (
     HingeRealizable,
     Keywords,
@@ -16,12 +24,18 @@ __all__ = [
     "AdaptiveAdversary",
     "Classification",
     "Drifting",
+    "DriftingScale",
+    "FarWrongLabels",
+    "HeavyTails",
     "HingeRealizable",
     "Keywords",
+    "LinearLabels",
     "LinearRealizable",
     "LipschitzCube",
     "Logged",
     "MulticlassSeparable",
     "Oblivious",
+    "RareRewards",
+    "SeparableMisspecified",
     "Switching",
 ]

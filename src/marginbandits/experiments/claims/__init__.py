@@ -16,6 +16,7 @@ from marginbandits.experiments.claims import (
     hinge_lmc,
     lipschitz,
     margin_adaptation,
+    margins,
     price_of_k,
     resampling,
     separability,
@@ -38,6 +39,7 @@ _MODULES = (
     separability,
     smooth_ftl,
     lipschitz,
+    margins,
 )
 
 CLAIMS: tuple[Claim, ...] = tuple(module.CLAIM for module in _MODULES)

@@ -19,6 +19,10 @@ def vector(row: Array, n_actions: int = 2) -> Batch:
     return per_action(row[None], n_actions)
 
 
+def one_column(value: float, together: bool) -> Batch:
+    return shared([np.array([[value], [-value]])]) if together else vector(np.array([value]))
+
+
 def test_ridge_is_ridge_regression() -> None:
     expert = RidgeExpert(regularisation=0.5)._start(1, 3)
     for row, loss in zip(ROWS, LOSSES, strict=True):
@@ -69,6 +73,18 @@ def test_one_right_moves_along_the_slope_of_its_likelihood(loss: float) -> None:
     moved = (expert._ridge.theta - before)[:, 0] * 1e4
     assert np.allclose(moved, slope, rtol=2e-2, atol=2e-2)
     assert np.abs(slope).max() > 0.1
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_one_right_unlearns_what_it_was_sure_of(together: bool) -> None:
+    expert = OneRightExpert()._start(1 if together else 2, 1)
+    for _ in range(300):
+        expert._learn(one_column(1.0, together), 0, 0.0)
+    assert expert._predict(one_column(5.0, together))[0] > 1 - 1e-6
+    sure = expert._ridge.theta[0, 0]
+    for _ in range(200):
+        expert._learn(one_column(5.0, together), 0, 1.0)
+    assert expert._ridge.theta[0, 0] < 0.5 * sure
 
 
 def test_rows_for_each_action_share_one_softmax() -> None:

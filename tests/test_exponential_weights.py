@@ -277,7 +277,7 @@ def bad_arguments() -> Iterator[tuple[dict[str, Any], str]]:
     yield {"regressors": mb.Finite.from_weights(np.ones((2, 2, 2)))}, "regressors must score n_actions=3"
     yield {"regressors": [object()]}, r"models\[0\] must have decision_function"
     yield {"regressors": [LogisticRegression()]}, r"models\[0\] must be fitted"
-    yield {"regressors": []}, "regressors must be a list, each item a function"
+    yield {"regressors": []}, "regressors must be a list of one or more, each item a function"
     yield {"mu": 0.5}, "mu must be at most 1/n_actions"
     yield {"margins": [0.1], "surrogate": "hinge"}, "margins must be None"
     yield {"margins": []}, "margins must be"

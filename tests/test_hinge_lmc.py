@@ -79,6 +79,26 @@ def test_it_learns_a_noisy_separator_that_uniform_play_does_not() -> None:
     assert played(mb.HingeLMC(4, seed=0), 800)[400:].mean() < 0.25
 
 
+@pytest.mark.parametrize("features", ["raw", "fourier"])
+def test_particles_stay_where_they_belong_when_rounds_are_no_longer_kept(features: str) -> None:
+    """What is left of those is Gaussian: estimated from those kept, a flat hinge would leave particles no minimum."""
+    agent = mb.HingeLMC(3, memory=60, features=features, seed=0)
+    lost = played(agent, 1500)
+    assert np.abs(agent.state()["particles"]).max() < 20
+    assert lost[-500:].mean() < 0.25
+
+
+@pytest.mark.parametrize(("moves", "rounds"), [(1, 16), (5, 4), (15, 2), (16, 1), (17, 1)])
+def test_every_particle_has_its_turn(moves: int, rounds: int) -> None:
+    agent = mb.HingeLMC(2, moves=moves, features="raw", seed=0)
+    played(agent, 300)
+    before = agent.state()["particles"].copy()
+    for _ in range(rounds):
+        agent.learn(np.zeros(4), mb.Decision(0, 0.5), 0.5)
+    moved = (agent.state()["particles"] != before)[0, :, :-1].any(1)  # the bias learns from every round
+    assert moved.all()
+
+
 def test_memory_is_what_it_says() -> None:
     agent = mb.HingeLMC(3, memory=90, features="raw", seed=0)
     played(agent, 500)

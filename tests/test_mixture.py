@@ -138,6 +138,54 @@ def test_an_expert_that_fails_leaves_all_as_it_was(fails_at: int) -> None:
     assert agent.dumps() == before
 
 
+def test_an_expert_that_predicts_no_reward_is_refused_by_name() -> None:
+    agent = mb.Mixture(2, experts=[mb.RidgeExpert(), Constant(value=math.nan)], seed=0)
+    with pytest.raises(ValueError, match=r"experts\[1\], a Constant, must predict rewards within 0 and 1, got nan"):
+        agent.learn([1.0], mb.Decision(0, 0.5), 1.0)
+    assert agent.state() == {}
+
+
+def test_features_that_differ_in_any_number_are_not_shared() -> None:
+    class Weighted(mb.FeatureMap):
+        def __init__(self, weights: Array) -> None:
+            self.weights = weights
+
+        def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
+            self.n_outputs = n_inputs
+
+        def fields(self) -> Mapping[str, Field]:
+            return {}
+
+        def _transform(self, rows: Any) -> Any:
+            return rows * self.weights[:3]
+
+    one, other = np.zeros(2000), np.zeros(2000)
+    other[1000] = 1.0
+    agent = mb.Mixture(2, experts=[mb.RidgeExpert(features=Weighted(w)) for w in (one, other, one)], seed=0)
+    agent.learn(np.ones(3), mb.Decision(0, 0.5), 1.0)
+    assert len(agent._maps) == 2
+
+
+@pytest.mark.parametrize("size", [1e18, 1e25, 1e99])
+def test_contexts_of_any_size_leave_numbers(size: float) -> None:
+    experts: list[Expert] = [
+        kind(features=mb.Identity()) for kind in (mb.RidgeExpert, mb.MarginExpert, mb.OneRightExpert)
+    ]
+    agent = mb.Mixture(2, experts=experts, seed=0)
+    for k in range(20):
+        x = np.array([size if k % 7 == 0 else 1.0, float(k)])
+        agent.learn(x, agent.act(x), loss=float(k % 2))
+    assert agent.law([size, 1.0]).sum() == 1.0
+    assert mb.loads(agent.dumps()).dumps() == agent.dumps()
+
+
+def test_many_experts_are_asked_all_the_same() -> None:
+    agent = mb.Mixture(2, experts=[mb.RidgeExpert() for _ in range(1500)], seed=0)
+    for x in (-1.0, 1.0, 2.0):
+        agent.learn([x], mb.Decision(1, 0.5), reward=1.0)
+    assert agent.law([1.0]).tolist() == [0.0, 1.0]
+
+
 @pytest.mark.parametrize("experts", [[], [mb.LinUCB], "raw", [None]])
 def test_other_experts_are_refused(experts: Any) -> None:
     with pytest.raises(ValueError, match="experts must be"):

@@ -1,7 +1,7 @@
 """A uniform sample of a stream of rounds, in memory that does not grow, looked at again in turn.
 
 Each block (an action, or one for all) keeps up to `size` of its rounds; every round it has ever seen is as likely to be
-among them as any other. A sum over all n rounds is then estimated without bias by n times the mean over those kept.
+among them as any other.
 
 Vitter (1985), "Random sampling with a reservoir".
 
@@ -71,7 +71,7 @@ class Reservoir(Record):
     def fields(self) -> Mapping[str, Field]:
         """The live state."""
         return {
-            "rows": Field(self.rows),
+            "rows": Field(self.rows, -1e101, 1e101),
             "losses": Field(self.losses, 0.0, 1.0),
             "seen": Field(self.seen, 0, COUNT),
             "next": Field(self.next, 0, COUNT),

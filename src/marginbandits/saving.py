@@ -49,6 +49,7 @@ FORMAT = 2
 _HEADER = "header"
 _ROWS = "@rows"
 _FREE = 64 * 2**20  # what any file may make of itself
+_BESIDE = 2**20  # for arrays that are made with a state but are not of it
 
 T = TypeVar("T", bound=Parametrised)
 Numbers = npt.NDArray[Any]
@@ -103,7 +104,7 @@ class Archive:
         for whole in (False, True):
             for name, field in fields.items():
                 self.put(name, field, whole=whole)
-            if live <= _FREE + 2 * sum(array.nbytes for array in self.arrays.values()):
+            if live + live // 64 + _BESIDE <= _FREE + 2 * sum(array.nbytes for array in self.arrays.values()):
                 return
 
     def take_given(self) -> dict[str, Any]:

@@ -241,7 +241,7 @@ class ListOf(Constraint):
         self.item = item
 
     def __str__(self) -> str:
-        return f"a list, each item {self.item}"
+        return f"a list of one or more, each item {self.item}"
 
     def clean(self, value: object) -> list[object]:
         plain = isinstance(value, np.ndarray) and value.ndim == 1 and not np.ma.is_masked(value)

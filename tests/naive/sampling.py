@@ -150,28 +150,38 @@ def absorb(
     gain: Array,
     variance: float,
 ) -> None:
-    """(s - s₀)²/(2v) + the round's cost - nudge·s is a parabola on each side of ±γ: the least of their least points."""
+    """(s - s₀)²/(2v) + the round's cost - nudge·s is a parabola on each side of ±γ: the least of their least points.
+
+    For the squared hinge, a nudge counts as far as the round curves there; where that would lead back, it stays at ±γ.
+    """
     if variance == 0:
         return
     for w, nudge in zip(particles, nudges, strict=True):
         start, points = w @ row, []
-        for low, high, down, up in [  # within these limits (1 - ℓ)(γ - s)_+ and ℓ (γ + s)_+ are there, or not
+        sides = [  # within these limits (1 - ℓ)(γ - s)_+ and ℓ (γ + s)_+ are there, or not
             (-np.inf, -margin, 1 - loss, 0.0),
             (-margin, margin, 1 - loss, loss),
             (margin, np.inf, 0.0, loss),
-        ]:
+        ]
+        for low, high, down, up in sides:
             if squared:
-                point = (start + variance * (nudge + margin * (down - up))) / (1 + variance * (down + up))
+                point = start + variance * (nudge * (down + up) ** 0.5 + margin * (down - up))
+                point /= 1 + variance * (down + up)
             else:
                 point = (start + variance * (nudge + down - up)) / (1 + variance)
             points.append(np.clip(point, low, high))
-        costs = [
-            (s - start) ** 2 / (2 * variance)
-            - nudge * s
-            + references.two_sided_cost(np.array([s]), np.eye(1), np.array([loss]), margin, squared)
-            for s in points
-        ]
-        w += (points[int(np.argmin(costs))] - start) * (1 + variance) / variance * gain
+        if squared:
+            inside = (start + variance * (nudge + margin * (1 - 2 * loss))) / (1 + variance)
+            best = points[0] if inside < -margin else points[2] if inside > margin else points[1]
+        else:
+            costs = [
+                (s - start) ** 2 / (2 * variance)
+                - nudge * s
+                + references.two_sided_cost(np.array([s]), np.eye(1), np.array([loss]), margin, squared)
+                for s in points
+            ]
+            best = points[int(np.argmin(costs))]
+        w += (best - start) * (1 + variance) / variance * gain
 
 
 def _groups(rng: np.random.Generator) -> tuple[Array, float, Array]:

@@ -47,7 +47,7 @@ def grow(
 ) -> int:
     """Nodes are split as they come off the stack, the right child first; draws are those of the kernel, in order."""
     d, n = values.shape
-    which, state, used = list(range(d)), seed * GOLDEN % WORD, 0
+    which, state, used = list(range(d)), int(after(seed + GOLDEN)), 0
 
     def draw() -> int:
         nonlocal state

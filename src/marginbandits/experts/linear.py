@@ -148,11 +148,11 @@ class OneRightExpert(_LinearExpert):
 
     With p = softmax(s) and r = 1 - ℓ the slopes of the logarithm of the likelihood of playing a are
 
-        g_a = r - p_a,   g_b = -(r - p_a) p_b/(1 - p_a) for b ≠ a,
+        g_a = r - p_a,   g_b = -(r - p_a) q_b for b ≠ a,   q_b = p_b/(1 - p_a):
 
-    what is left of the truth after a shared among the others as they were believed before. The curvature of block b is
-    Fisher's, w_b = p_a/(1 - p_a) (1{b = a} - p_b)², and at least |g_b|/4, so that no round that surprises moves it by
-    more than four. In a K x d context the step is along z_a - Σ p_b z_b, in the one block there is.
+    what is left of the truth after a, shared among the others as they were believed before. The curvature of block b is
+    Fisher's, w_a = p_a(1 - p_a) and w_b = p_a(1 - p_a) q_b², and at least |g_b|/4, so that no surprise moves a score by
+    more than four. In a K x d context the step is along z_a - Σ q_b z_b, in the one block there is.
 
     Where more than one action may be right, or none, it predicts badly, and a mixture stops believing it.
     """
@@ -185,20 +185,29 @@ class OneRightExpert(_LinearExpert):
 
     def _learn(self, one: Batch, action: int, loss: float) -> float:
         """One Newton step in every block."""
-        rows, p = dense(one.rows), self._predict(one)
-        own = min(max(float(p[action]), 1e-6), 1.0 - 1e-6)
-        share = (1.0 - loss - own) / (1.0 - own)
-        direction = -p
-        direction[action] += 1.0  # e_a - p
+        rows, scores = dense(one.rows), self._ridge.predict(one)
+        if len(scores) == 1:
+            return 1.0
+        others = scores.copy()
+        others[action] = -math.inf
+        top = others.max()
+        share = np.exp(others - top)  # of what is not the action's, by those that are left
+        total = share.sum()
+        share /= total
+        gap = min(max(float(scores[action] - top - math.log(total)), -_HIGHEST), _HIGHEST)
+        own, rest = 1.0 / (1.0 + math.exp(-gap)), 1.0 / (1.0 + math.exp(gap))
+        pull = rest - loss  # r - p_a
+        direction = -share
+        direction[action] = 1.0
         if one.shared:
-            self._pulls[0], self._weights[0] = share, max(own / (1.0 - own), abs(share) / 4)
+            self._pulls[0], self._weights[0] = pull, max(own * rest, abs(pull) / 4)
             self._ridge.step(direction @ rows, self._weights, self._pulls)
         else:
-            self._pulls[...] = share * direction
-            self._weights[...] = np.maximum(own / (1.0 - own) * direction**2, np.abs(self._pulls) / 4)
+            self._pulls[...] = pull * direction
+            self._weights[...] = np.maximum(own * rest * direction**2, np.abs(self._pulls) / 4)
             self._weights[self._weights < _LEAST] = 0.0
             self._ridge.step(rows[0], self._weights, self._pulls)
-        return float(p[action])
+        return own
 
     def _move(self, score: float, loss: float) -> tuple[float, float, float]:
         raise NotImplementedError("all blocks move together")

@@ -47,8 +47,8 @@ _ROOM = 2**28
 class TreesExpert(Expert):
     """`n_trees` a block, each node looking at `n_columns` columns drawn at random, from up to `memory` rounds.
 
-    Takes 4·growth·n_blocks·memory·n_features bytes once all are filled, and at most 1 GiB: `memory` is less where there
-    are so many blocks and columns. The round that fits a forest takes as long as fitting it; `growth` says how often.
+    Takes 4·growth·n_blocks·memory·n_features bytes once all are filled, and about 1 GiB at most: `memory` is less where
+    there are so many blocks and columns. The round that fits a forest takes as long as that; `growth` says how often.
     """
 
     scaled = False
@@ -125,7 +125,7 @@ class TreesExpert(Expert):
     def _grown(self, block: int) -> Forest:
         """Fitted to the rounds there are; the same ones give the same trees."""
         n = int(self._fitted[block])
-        seed = int(self._fits[block])
+        seed = int(self._fits[block]) * len(self._fits) + block
         return grow(
             self._rows[block, :n], self._rewards[block, :n], n_trees=self.n_trees, n_columns=self.n_columns, seed=seed
         )

@@ -20,6 +20,7 @@ import numpy as np
 
 from marginbandits.contexts import LARGEST, Batch, dense, per_action, shared
 from marginbandits.features import FeatureMap
+from marginbandits.learners.inputs import RAREST
 from marginbandits.state import COUNT, Field, Journal, Record, zeros
 from marginbandits.types import Array
 
@@ -107,5 +108,5 @@ class Early(Record):
             raise ValueError("starts must leave every round its rows")
         if (self.actions[:n] >= (sizes if self.together else self.n_actions)).any():
             raise ValueError("actions must be among those of their rounds")
-        if not (self.results[:n, 1] > 0.0).all():
-            raise ValueError("results must have probabilities above 0")
+        if not (self.results[:n, 1] >= RAREST).all():
+            raise ValueError(f"results must have probabilities of at least {RAREST:g}")

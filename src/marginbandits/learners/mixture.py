@@ -10,8 +10,9 @@ errors so far,
 An expert that cannot say how wide it is borrows the width of the most believed one that can.
 
 Squared error on [0, 1] is ½-exp-concave. So at η = ½, whatever happens, the squared error of the mixture's predictions
-Σ v_m p_m(a_t) is at most (ln N)/η = 2 ln N above that of the best of the N experts, over the whole run. That is a
-promise on predictions, not on regret: an action that is never played teaches no expert, so widths have to see to it.
+Σ v_m p_m(a_t) is at most (ln N)/η = 2 ln N above that of the best of the N experts, over all rounds after the first
+`EARLY`, which count as they were learnt last. That is a promise on predictions, not on regret: an action that is never
+played teaches no expert, so widths have to see to it.
 
 Kivinen & Warmuth (1999), "Averaging expert predictions"; Cesa-Bianchi & Lugosi (2006), "Prediction, learning, and
 games", section 3.3.
@@ -24,6 +25,7 @@ games", section 3.3.
 [0, 1, 0]
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -46,6 +48,9 @@ MANY = 10
 """Actions up to which experts that know that one is right say themselves how wide they are."""
 
 
+_LARGEST = 1e15
+
+
 class Belief(NamedTuple):
     """An expert, as it was given; its weight, and the mean of its squared errors."""
 
@@ -57,7 +62,8 @@ class Belief(NamedTuple):
 class Mixture(Learner):
     """Plays what experts predict, each believed as far as it has been right; `eta` is how fast belief follows.
 
-    `experts` are those of `Mixture.usual()` unless said otherwise. O(d²) to learn and O(Kd²) to act, for each of them.
+    `experts` are those of `Mixture.usual()` unless said otherwise.
+    Each costs O(Kd²) to act, and O(d²) to learn, or O(Kd²) where one action is right.
     """
 
     journals = True
@@ -68,10 +74,11 @@ class Mixture(Learner):
     constants: ClassVar[Mapping[str, float]] = {"EARLY": 2.0**20, "LEAST": 1.0, "WIDE": 2.0**40}
 
     LEAST: ClassVar[float] = 1e-3
-    """An expert believed less than this is not asked, which saves its cost; it still learns, and may come back."""
+    """An expert believed less than this share of the most believed one is not asked, which saves its cost; it still
+    learns, and may come back."""
 
     WIDE: ClassVar[int] = 2**22
-    """Contexts of d columns for K actions are wide where Kd² is more than this."""
+    """Contexts of d columns for K actions are wide where K(d + 201)² is more than this."""
 
     @validated
     def __init__(
@@ -103,9 +110,9 @@ class Mixture(Learner):
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         blocks = 1 if shape.shared else self.n_actions
-        wide = blocks * n_features**2 > self.WIDE
+        wide = blocks * (n_features + 201) ** 2 > self.WIDE
         self._recipes = self.usual(self.n_actions, wide=wide) if self.experts is None else self.experts
-        names = [str(describe(one.features)) for one in self._recipes]  # experts of one kind of features share them
+        names = [_described(one.features) for one in self._recipes]  # experts of one kind of features share them
         distinct = list(dict.fromkeys(names))
         self._maps: list[FeatureMap] = [
             feature_map(self._recipes[names.index(name)].features).start(n_features, self._rng) for name in distinct
@@ -120,34 +127,42 @@ class Mixture(Learner):
 
     def weights(self) -> Array:
         """How far each expert is believed; they sum to 1."""
-        if self._map is None:
-            raise ValueError("there is nothing to believe before the first learn")
-        weights = np.exp(-self.eta * (self._errors - self._errors.min()))
+        with self._lock:
+            if self._map is None:
+                raise ValueError("there is nothing to believe before the first learn")
+            weights = np.exp(-self.eta * (self._errors - self._errors.min()))
         return np.asarray(weights / weights.sum())
 
     def beliefs(self) -> list[Belief]:
         """Every expert with how far it is believed, and its mean squared error so far, the most believed first."""
-        weights, errors = self.weights().tolist(), (self._errors / self._rounds).tolist()
-        found = map(Belief, self._recipes, weights, errors)
+        with self._lock:
+            weights, errors = self.weights().tolist(), (self._errors / self._rounds).tolist()
+            found = map(Belief, self._recipes, weights, errors)
         return sorted(found, key=lambda one: -one.weight)
 
     def _laws(self, batch: Batch) -> Array:
-        seen = [Batch(one.transform(dense(batch.rows)), batch.shared, batch.starts, batch.mask) for one in self._maps]
+        seen = self._seen(batch)
         hope, unsaid, lent = np.zeros(len(batch.mask)), 0.0, None
         weights = self.weights()
+        least = self.LEAST * float(weights.max())
         for m in np.argsort(-weights, kind="stable").tolist():  # the most believed first
             weight, own = float(weights[m]), seen[self._sees[m]]
-            if weight < self.LEAST and (lent is not None or unsaid == 0.0):
+            if weight < least and (lent is not None or unsaid == 0.0):
                 break
             width = self._started[m]._width(own)
             if width is None:
                 unsaid += weight
             elif lent is None:
                 lent = width
-            if weight >= self.LEAST:
+            if weight >= least:
                 predicted = self._started[m]._predict(own)
                 hope += weight * (predicted if width is None else predicted + width)
         return laws.greedy(hope if lent is None else hope + unsaid * lent, batch)
+
+    def _seen(self, batch: Batch) -> list[Batch]:
+        """What experts see of it, by each map: features in single precision, whose squares are numbers too."""
+        rows = [np.clip(one.transform(dense(batch.rows)), -_LARGEST, _LARGEST) for one in self._maps]
+        return [Batch(one.astype(np.float32), batch.shared, batch.starts, batch.mask) for one in rows]
 
     def _observed(self, rows: Rows) -> Rows:
         for one in self._maps:
@@ -161,8 +176,7 @@ class Mixture(Learner):
         self._teach(range(len(self._started)), one, action, loss)
 
     def _teach(self, some: Iterable[int], one: Batch, action: int, loss: float) -> None:
-        rows = dense(one.rows)
-        seen = [Batch(features.transform(rows), one.shared, one.starts, one.mask) for features in self._maps]
+        seen = self._seen(one)
         for m in some:
             predicted = self._started[m]._learn(seen[self._sees[m]], action, loss)
             if not 0.0 <= predicted <= 1.0:
@@ -179,3 +193,12 @@ class Mixture(Learner):
             self._errors[m] = 0.0
         for one, action, loss, _ in rounds:
             self._teach(scaled, one, action, loss)
+
+
+def _described(features: str | FeatureMap) -> str:
+    """All that a recipe is made of, arrays included."""
+
+    def bits(array: Any) -> list[str]:
+        return [str(array.dtype), str(array.shape), array.tobytes().hex()]
+
+    return json.dumps(describe(features), default=bits)

@@ -97,7 +97,7 @@ def _grow(
     order, stack, which = np.empty(n, np.int32), np.empty((n, 3), np.int64), np.arange(d)
     xs, ys = np.empty(n, np.float32), np.empty(n, np.float32)
     zero, one = np.float32(0.0), np.float32(1.0)
-    draws, used = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15), 0
+    draws, used = _next(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15)), 0
     for tree in range(roots.shape[0]):
         roots[tree] = used
         for i in range(n):

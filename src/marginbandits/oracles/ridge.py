@@ -70,7 +70,7 @@ class Ridge(Record):
 
     def learn(self, rows: Array, at: int, block: int, target: float) -> None:
         """Add row `at` as one observation to a block."""
-        if not self._room.size:
+        if not len(self._kept):
             self._make_room(1)
         stamp = self.journal.stamp
         _learn(self.models, rows, at, block, target, self._kept, self._changed, self._room, stamp)
@@ -87,8 +87,8 @@ class Ridge(Record):
     def _make_room(self, n: int) -> None:
         d = self.models.shape[2]
         dtype = self.models.dtype
-        self._room, self._kept = np.zeros(5 * d + 1, dtype), np.zeros((n, d * (d + 1)), dtype)
-        self._changed = np.zeros(n + 2, np.int64)
+        changed, room, kept = np.zeros(n + 2, np.int64), np.zeros(5 * d + 1, dtype), np.zeros((n, d * (d + 1)), dtype)
+        self._changed, self._room, self._kept = changed, room, kept  # the last is what tells that there is room
 
     def last(self) -> tuple[Array, float]:
         """Of the last observation: the gain (A + zzᵀ)⁻¹z, and zᵀA⁻¹z for the A before it."""

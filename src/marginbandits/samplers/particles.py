@@ -20,7 +20,8 @@ exp(-½(w - θ)ᵀA(w - θ)/τ²) as it is, whatever its size h <= 1:
 
     w <- w - h (w - θ + A⁻¹∇V(w)) + τ √(h(2 - h)) Cᵀξ,   ξ ~ N(0, I)
 
-Neither V has more curvature than A, so no h <= 1 is too large. Rows of `particles` are chains.
+Only rounds that are kept are in V, so that U is convex: of what was kept and is no longer, the Gaussian part remains.
+No term of U curves more than its part of A, so no h <= 1 is too large. Rows of `particles` are chains.
 
 Cotter, Roberts, Stuart & White (2013), "MCMC methods for functions: modifying old algorithms to make them faster".
 
@@ -119,7 +120,8 @@ def absorb(
     `gain` is (A + zzᵀ)⁻¹z and `variance` zᵀA⁻¹z, both from `factors`. The score moves along A⁻¹z to where the slope is
     0, or to the kink where it changes sign. Without it a particle would lag behind the data by 1/h steps. Nudges τξ,
     ξ ~ N(0, 1), one for each particle, turn draws of the old Gaussian part into draws of the new one; without them
-    particles would draw closer together than their posterior is wide.
+    particles would draw closer together than their posterior is wide. Beyond the margin of the squared hinge, where the
+    round curves by ℓ or 1 - ℓ instead of 1, they count as much less; where it is flat, not at all.
     """
     if variance <= 0.0:
         return
@@ -132,12 +134,14 @@ def absorb(
         moved = (start + variance * target) / (1.0 + variance)
         if moved > margin:
             if squared:
-                moved = (start - variance * loss * margin) / (1.0 + variance * loss)
+                pull = math.sqrt(loss) * nudge - loss * margin
+                moved = max(margin, (score + variance * pull) / (1.0 + variance * loss))
             else:
                 moved = max(margin, (start - variance * loss) / (1.0 + variance))
         elif moved < -margin:
             if squared:
-                moved = (start + variance * (1.0 - loss) * margin) / (1.0 + variance * (1.0 - loss))
+                pull = math.sqrt(1.0 - loss) * nudge + (1.0 - loss) * margin
+                moved = min(-margin, (score + variance * pull) / (1.0 + variance * (1.0 - loss)))
             else:
                 moved = min(-margin, (start + variance * (1.0 - loss)) / (1.0 + variance))
         share = (1.0 + variance) / variance * (moved - score)

@@ -19,7 +19,7 @@ array([[4., 0.],
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,9 @@ Points = Annotated[npt.ArrayLike, Numbers(2, low=-1e50, high=1e50)]
 @dataclass(frozen=True, slots=True, eq=False)
 class HingePotential:
     """Features n x d, weights n (η included), margin γ; points are rows. Defined on all of R^d."""
+
+    HINGES: ClassVar[int] = 1
+    """How many hinges, each moved by smoothing, make one of the sum's terms."""
 
     features: Annotated[Array, Numbers(2, low=-1e50, high=1e50, empty=True)]
     weights: Annotated[Array, Numbers(1, low=0, high=1e150, empty=True)]
@@ -81,7 +84,7 @@ class HingePotential:
 
         u = error √(2π)/G, curvature <= G/(u√(2π)) = G²/(2π error). Both are infinite where F is constant.
         """
-        G = self.lipschitz
+        G = self.HINGES * self.lipschitz
         if G == 0.0:
             return math.inf, math.inf
         return error * math.sqrt(2.0 * math.pi) / G, 2.0 * math.pi * error / G / G
@@ -108,6 +111,7 @@ class RampPotential(HingePotential):
     """
 
     __slots__ = ()
+    HINGES = 2
 
     @validated
     def __call__(self, points: Points) -> Array:
@@ -119,6 +123,20 @@ class RampPotential(HingePotential):
         """A subgradient at every row; at a kink, that of the flat side."""
         v = self._activity(points)
         return np.asarray((((v > 0.0) & (v < 1.0)) * (self.weights / self.margin)) @ self.features)
+
+    @validated
+    def smoothed_gradient(self, width: Annotated[float, Real(0, 1e50)]) -> Callable[[Array], Array]:
+        """The gradient of E F(θ + Z), Z ~ N(0, width² I), as a function of rows of points."""
+        spread = np.maximum(width * np.linalg.norm(self.features, axis=1) / self.margin, 1e-300)
+
+        @validated
+        def gradient(points: Points) -> Array:
+            v = self._activity(points)
+            return np.asarray(
+                ((ndtr(v / spread) - ndtr((v - 1.0) / spread)) * (self.weights / self.margin)) @ self.features
+            )
+
+        return gradient
 
     def pieces(self) -> tuple[Array, Array, Array]:
         """The hinge's, and those of the hinge that is taken from it."""

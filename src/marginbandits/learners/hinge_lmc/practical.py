@@ -62,7 +62,7 @@ class HingeLMC(Learner):
     taken beyond their mean: how much is explored; `smoothing` scales the floor μ_t = smoothing/(K√t). A round moves
     `moves` of its action's particles, in turn, the share `step` of the way to the posterior's mean, and looks again at
     `minibatch` rounds out of at most `memory` that are kept: 8 (d (Kd + memory) + n_particles memory) bytes in all, for
-    d features.
+    d features. Rounds that are no longer kept count as least squares, without a margin.
     """
 
     EARLY: ClassVar[int] = 256
@@ -76,7 +76,7 @@ class HingeLMC(Learner):
         n_actions: ActionCount,
         *,
         surrogate: Annotated[str, Choice("squared_hinge", "hinge")] = "squared_hinge",
-        margin: Annotated[float, Real(above=0, high=1e6)] = 1.0,
+        margin: Annotated[float, Real(1e-6, 1e6)] = 1.0,
         n_particles: Annotated[int, Integer(1)] = 16,
         temperature: Annotated[float, Real(0)] = 0.1,
         hope: Annotated[float, Real(0, 1e6)] = 1.0,
@@ -173,12 +173,12 @@ class HingeLMC(Learner):
             self._reservoir.put(block, slot, row, loss)
             self._refresh(block, slice(0, len(particles)), slice(slot, slot + 1))
         seen = int(self._reservoir.seen[block])
-        first = seen * self.moves % len(particles)
+        first = seen % -(-len(particles) // self.moves) * self.moves
         some = slice(first, min(first + self.moves, len(particles)))
         self._refresh(block, some, self._reservoir.stretch(block, self.minibatch))
-        pull = self._pull.total[block, some] * (seen / self._reservoir.held(block))
+        pull = self._pull.total[block, some]
         normals = rng.standard_normal(pull.shape)
-        most = FARTHEST * seen
+        most = FARTHEST * self._reservoir.held(block)
         langevin_step(particles[some], theta, factor, pull, most, self.step, self.temperature, normals)
 
     def _refresh(self, block: int, some: slice, at: slice) -> None:
@@ -196,6 +196,10 @@ class HingeLMC(Learner):
 
     def diagnostics(self) -> RunDiagnostics:
         """How the run is going; refused before the first round."""
+        with self._lock:
+            return self._diagnosed()
+
+    def _diagnosed(self) -> RunDiagnostics:
         if self._map is None:
             raise ValueError("there is nothing to diagnose before the first learn")
         counted, total, squares, largest, above = self._monitor.weights.tolist()

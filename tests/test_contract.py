@@ -10,6 +10,7 @@ import marginbandits as mb
 from marginbandits.checks import (
     LEARNER_CHECKS,
     check_environment,
+    check_expert,
     check_features,
     check_scores,
     check_surrogate,
@@ -21,6 +22,7 @@ EXPORTED = {name: getattr(mb, name) for name in mb.__all__}
 CLASSES = {name: thing for name, thing in EXPORTED.items() if inspect.isclass(thing)}
 LEARNERS = [c for c in CLASSES.values() if issubclass(c, mb.Learner) and not inspect.isabstract(c)]
 FEATURES = [c for c in CLASSES.values() if issubclass(c, mb.FeatureMap) and not inspect.isabstract(c)]
+EXPERTS = [c for c in CLASSES.values() if issubclass(c, mb.Expert) and not inspect.isabstract(c)]
 
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -120,10 +122,24 @@ def test_spaces_have_a_metric_and_nets_that_cover(space: type) -> None:
     assert len(net.centres) <= metric.most(0.2, 40)
 
 
+@pytest.mark.parametrize("expert", EXPERTS)
+def test_experts_keep_the_contract(expert: type[mb.Expert]) -> None:
+    check_expert(expert())
+
+
 def test_discovery_found_every_class() -> None:
     """A class that no check claims must be one of the few that are no algorithm."""
-    plain = {mb.Decision, mb.Interaction, mb.PlacedDecision, mb.Learner, mb.FeatureMap, mb.Trace, mb.Oblivious}
-    claimed = {*LEARNERS, *FEATURES, *SURROGATES, *ENVIRONMENTS, *SCORE_CLASSES, *SPACES}
+    plain = {
+        mb.Decision,
+        mb.Interaction,
+        mb.PlacedDecision,
+        mb.Learner,
+        mb.FeatureMap,
+        mb.Trace,
+        mb.Oblivious,
+        mb.Expert,
+    }
+    claimed = {*LEARNERS, *FEATURES, *SURROGATES, *ENVIRONMENTS, *SCORE_CLASSES, *SPACES, *EXPERTS}
     assert set(CLASSES.values()) == claimed | plain
     assert all(isinstance(c(**ARGUMENTS[c.__name__]), Surrogate) for c in SURROGATES)
     assert all(isinstance(c(**ARGUMENTS[c.__name__]), Environment) for c in ENVIRONMENTS if c is not mb.Oblivious)

@@ -6,6 +6,7 @@ from scipy.optimize import approx_fprime, minimize
 from scipy.special import log_softmax, softmax
 
 import marginbandits as mb
+from marginbandits.checks import check_expert
 from marginbandits.contexts import Batch, per_action, shared
 from marginbandits.experts import MarginExpert, OneRightExpert, RidgeExpert, TreesExpert
 from marginbandits.types import Array
@@ -108,6 +109,27 @@ def test_predictions_stay_within_zero_and_one(kind: type[RidgeExpert]) -> None:
         assert 0.0 <= expert._learn(vector(row), int(loss), loss) <= 1.0
     predicted = expert._predict(per_action(1e6 * ROWS, 2))
     assert ((predicted >= 0) & (predicted <= 1)).all()
+
+
+def broken(**holes: object) -> RidgeExpert:
+    return type("Broken", (RidgeExpert,), holes)()  # type: ignore[no-any-return]  # a RidgeExpert but for that
+
+
+@pytest.mark.parametrize(
+    ("expert", "message"),
+    [
+        (broken(_predict=lambda self, batch: 2.0 + self._ridge.predict(batch)), "within 0 and 1"),
+        (broken(_predict=lambda self, batch: np.full(7, 0.5)), "one for each action"),
+        (broken(_width=lambda self, batch: -np.ones(len(batch.mask))), "must not be negative"),
+        (broken(_learn=lambda self, one, action, loss: None), "must return the reward"),
+        (broken(_forget=lambda self: None), "after _forget"),
+        (broken(attach=lambda self, journal: None), "taken back"),
+        (broken(fields=lambda self: {}), "in its fields"),
+    ],
+)
+def test_a_broken_expert_is_told_what_is_broken(expert: RidgeExpert, message: str) -> None:
+    with pytest.raises(AssertionError, match=message):
+        check_expert(expert)
 
 
 def test_trees_keep_what_they_may_and_forget_the_rest() -> None:

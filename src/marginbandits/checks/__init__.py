@@ -7,6 +7,7 @@
 """
 
 from marginbandits.checks.environment import check_environment
+from marginbandits.checks.expert import check_expert
 from marginbandits.checks.features import check_features
 from marginbandits.checks.learner import check_learner
 from marginbandits.checks.oracle import check_oracle
@@ -18,6 +19,7 @@ from marginbandits.checks.surrogate import check_surrogate
 __all__ = [
     "LEARNER_CHECKS",
     "check_environment",
+    "check_expert",
     "check_features",
     "check_learner",
     "check_oracle",

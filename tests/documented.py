@@ -180,12 +180,14 @@ def tiny(claim: Claim) -> Claim:
 
 
 def tables(folder: Path) -> None:
-    """Two small sets, as archives: what stands for the folder of 75."""
+    """Two small sets, as archives: what stands for the folder of 75; and, beside it, what stands for a trial."""
     folder.mkdir(exist_ok=True)
     rng = np.random.default_rng(0)
     for name in ("one", "two"):
         y = rng.permutation(np.arange(40) % 3)
         np.savez(folder / f"{name}.npz", X=rng.standard_normal((40, 4)) + y[:, None], y=y)
+    X, k = rng.standard_normal((60, 4)), np.arange(60)
+    np.savez(folder.parent / "hillstrom.npz", X=X, action=k % 3, reward_visit=k % 2)
 
 
 @contextlib.contextmanager

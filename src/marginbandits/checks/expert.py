@@ -1,4 +1,4 @@
-"""What every expert promises a mixture: rewards within [0, 1], and a state that is all in its fields and can be taken back.
+"""What every expert promises a mixture: rewards within [0, 1], and a state that is in its fields and can be taken back.
 
 An expert of one's own is checked on vectors and on K x d contexts, before and after it has learnt.
 """
@@ -70,8 +70,8 @@ def _check_round(expert: Expert, journal: Journal, one: Batch, action: int, loss
     before, answers = _bits(expert), expert._predict(one).copy()
     for again in (True, False):
         journal.begin()
-        predicted = expert._learn(one, action, loss)
-        right = isinstance(predicted, float | np.floating) and abs(predicted - answers[action]) <= 1e-6
+        predicted: object = expert._learn(one, action, loss)
+        right = isinstance(predicted, float | np.floating) and abs(float(predicted) - answers[action]) <= 1e-6
         expect(right, f"_learn must return the reward predicted before, {answers[action]}, got {predicted!r}")
         if again:
             journal.undo()

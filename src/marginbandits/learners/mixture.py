@@ -46,9 +46,8 @@ __all__ = ["Belief", "Mixture"]
 
 MANY = 10
 """Actions up to which experts that know that one is right say themselves how wide they are."""
-
-
 _LARGEST = 1e15
+"""No feature that an expert sees is larger."""
 
 
 class Belief(NamedTuple):
@@ -187,7 +186,7 @@ class Mixture(Learner):
     def _anew(self, rounds: Iterable[Round], *newest: Any) -> None:
         self._rounds += 1.0
         scaled = [m for m, expert in enumerate(self._started) if expert.scaled]
-        self._teach(set(range(len(self._started))).difference(scaled), *newest[:3])
+        self._teach([m for m, expert in enumerate(self._started) if not expert.scaled], *newest[:3])
         for m in scaled:
             self._started[m]._forget()
             self._errors[m] = 0.0

@@ -9,6 +9,7 @@ best of three on the half that is evaluated, which no learner can know.
 """
 
 import argparse
+import sys
 
 import numpy as np
 
@@ -41,7 +42,8 @@ def main() -> None:
             for i in learn:
                 agent.learn(X[i], mb.Decision(int(action[i]), 1 / 3), reward=visit[i])
             found[name].append(float((np.asarray(agent.laws(X[judge])) * value).sum(1).mean()))
-        print(f"split {seed}: " + ", ".join(f"{name} {values[-1]:.4f}" for name, values in found.items()), flush=True)
+        told = ", ".join(f"{name} {values[-1]:.4f}" for name, values in found.items())
+        print(f"split {seed}: {told}", file=sys.stderr, flush=True)
     constant = np.array(found["best constant"])
     for name, values in found.items():
         above = np.array(values) - constant

@@ -121,6 +121,7 @@ OF: dict[str, dict[str, Any]] = {
     "load": {"source": io.BytesIO(LEARNT.dumps())},
     "loads": {"content": LEARNT.dumps()},
     "checks.check_environment": {"environment": mb.LinearRealizable},
+    "checks.check_expert": {"expert": mb.RidgeExpert()},
     "checks.check_features": {"features": mb.Identity},
     "checks.check_learner": {"learner": mb.Uniform},
     "checks.check_sampler": {"sampler": lambda potential, start, rng: start},

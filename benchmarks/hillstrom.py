@@ -10,12 +10,13 @@ best of three on the half that is evaluated, which no learner can know.
 
 import argparse
 import sys
+from collections.abc import Callable
 
 import numpy as np
 
 import marginbandits as mb
 
-LEARNERS = {
+LEARNERS: dict[str, Callable[[int], mb.Learner]] = {
     "Mixture": lambda seed: mb.Mixture(3, seed=seed),
     "HingeLMC": lambda seed: mb.HingeLMC(3, seed=seed),
     "LinUCB": lambda seed: mb.LinUCB(3, seed=seed),

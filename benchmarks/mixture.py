@@ -9,6 +9,7 @@ noise, so that trees have something to learn. HingeLMC and LinUCB on Fourier fea
 import argparse
 import os
 import time
+from collections.abc import Callable
 
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
@@ -40,12 +41,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=20_000)
     options = parser.parse_args()
-    for name, agent in {
-        "Mixture": mb.Mixture(10, seed=0),
-        "HingeLMC": mb.HingeLMC(10, seed=0),
-        "LinUCB(features=fourier)": mb.LinUCB(10, features="fourier", seed=0),
-    }.items():
-        play(type(agent)(10, seed=1), 300)  # compiled before anything is measured
+    builds: dict[str, Callable[[], mb.Learner]] = {
+        "Mixture": lambda: mb.Mixture(10, seed=0),
+        "HingeLMC": lambda: mb.HingeLMC(10, seed=0),
+        "LinUCB(features=fourier)": lambda: mb.LinUCB(10, features="fourier", seed=0),
+    }
+    for name, build in builds.items():
+        play(build(), 300)  # compiled before anything is measured
+        agent = build()
         seconds, fitted = play(agent, options.rounds)
         print(f"{name:26} {options.rounds / seconds.sum():,.0f} rounds/s over {options.rounds:,} rounds")
         print("  µs a round without fits, tenth by tenth", end="")

@@ -336,21 +336,19 @@ class Learner(Stored, ABC):
             batch.rows = self._observed(batch.rows)
             self._update(batch, action, loss, probability)
         else:
-            self._learn_early(self._early, batch, action, loss, probability)
+            self._learn_early(self._early, self._map, batch, action, loss, probability)
 
-    def _learn_early(self, early: Early, batch: Batch, action: int, loss: float, probability: float) -> None:
+    def _learn_early(self, early: Early, features: FeatureMap, batch: Batch, *rest: Any) -> None:
         """As any round; but at a doubling of the first ones all of them are learnt anew."""
-        assert self._state is not None
-        assert self._map is not None
         again = early.due()
-        if again:
+        if again and self._state is not None:
             self._journal.keep_all(self._state)
-        kept = early.put(batch, action, loss, probability)
+        kept = early.put(batch, *rest)
         batch.rows = self._observed(batch.rows)
         if not (again and kept):
-            self._update(batch, action, loss, probability)
+            self._update(batch, *rest)
             return
-        self._anew(early.again(self._map), batch, action, loss, probability)
+        self._anew(early.again(features), batch, *rest)
         if early.rounds[0] == len(early.actions):
             early.give_up()
 

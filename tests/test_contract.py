@@ -82,10 +82,13 @@ def test_learners_keep_the_contract(learner: type[mb.Learner], check: str) -> No
 @pytest.mark.parametrize("features", ["fourier", mb.Identity(), mb.Bias(), mb.Fourier(20)], ids=repr)
 @pytest.mark.parametrize("learner", [c for c in LEARNERS if c is not mb.Uniform])
 def test_learners_keep_the_contract_on_other_features(learner: type[mb.Learner], features: Any) -> None:
+    own: dict[str, Any] = {"features": features}
+    if learner is mb.Mixture:
+        own = {"experts": [mb.RidgeExpert(features=features), mb.OneRightExpert(features=features)]}
     for name, check in LEARNER_CHECKS.items():
         # Without a bias or scaling there may be nothing to learn from the stream of the first.
         if name != "better_than_uniform" and name not in learner.exempt:
-            check(lambda **more: learner(**{"n_actions": 3, "seed": 0, "features": features, **more}))
+            check(lambda **more: learner(**{"n_actions": 3, "seed": 0, **own, **more}))
 
 
 @pytest.mark.parametrize("features", FEATURES)

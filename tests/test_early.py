@@ -30,7 +30,6 @@ def test_after_a_doubling_all_was_learnt_in_today_s_scales(rounds: int, anew: bo
 
 def test_the_newest_round_is_learnt_once() -> None:
     """By trees too, which do not learn anew."""
-    agent = mb.Mixture(2, experts=[mb.TreesExpert(n_trees=2), mb.RidgeExpert()], seed=0)
     for rounds in (8, 16, 20):
         agent = mb.Mixture(2, experts=[mb.TreesExpert(n_trees=2), mb.RidgeExpert()], seed=0)
         played(agent, rounds)

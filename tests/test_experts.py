@@ -163,10 +163,3 @@ def test_loaded_trees_are_the_trees_that_were_saved() -> None:
     assert isinstance(again, mb.Mixture)
     batch = per_action(ROWS, 2)
     assert (again._started[0]._predict(batch) == agent._started[0]._predict(batch)).all()
-
-
-def test_numbers_beyond_single_precision_are_the_largest_there_are() -> None:
-    expert = TreesExpert(n_trees=3)._start(1, 1)
-    for i in range(20):
-        expert._learn(vector(np.array([1e90 if i % 2 else -1e90]), 1), 0, float(i % 2))
-    assert expert._predict(per_action(np.array([[1e95], [-1e95]]), 1)).tolist() == [0.0, 1.0]

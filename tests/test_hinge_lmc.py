@@ -1,6 +1,9 @@
 """Practical Hinge-LMC: its limits are known learners, its potential falls, its margin acts, its memory stays."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +11,9 @@ from scipy.optimize import minimize
 
 import marginbandits as mb
 from marginbandits.checks import check_learner
+from marginbandits.learners.hinge_lmc import practical
 from marginbandits.learners.hinge_lmc.diagnostics import BINS, Monitor
+from marginbandits.samplers.particles import langevin_step
 from marginbandits.types import Array
 from tests import naive
 from tests.problems import played
@@ -88,15 +93,33 @@ def test_particles_stay_where_they_belong_when_rounds_are_no_longer_kept(feature
     assert lost[-500:].mean() < 0.25
 
 
-@pytest.mark.parametrize(("moves", "rounds"), [(1, 16), (5, 4), (15, 2), (16, 1), (17, 1)])
-def test_every_particle_has_its_turn(moves: int, rounds: int) -> None:
+@pytest.mark.parametrize(("moves", "turns"), [(1, 16), (5, 4), (15, 2), (16, 1), (17, 1)])
+def test_every_particle_has_its_turn(moves: int, turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    stepped = []
+
+    def remembering(particles: Array, *rest: Any) -> None:
+        stepped.append(particles)
+        langevin_step(particles, *rest)
+
+    monkeypatch.setattr(practical, "langevin_step", remembering)
     agent = mb.HingeLMC(2, moves=moves, features="raw", seed=0)
-    played(agent, 300)
-    before = agent.state()["particles"].copy()
-    for _ in range(rounds):
-        agent.learn(np.zeros(4), mb.Decision(0, 0.5), 0.5)
-    moved = (agent.state()["particles"] != before)[0, :, :-1].any(1)  # the bias learns from every round
-    assert moved.all()
+    for _ in range(turns + 3):
+        agent.learn(np.ones(4), mb.Decision(0, 0.5), 0.5)
+    own = agent._particles[0]
+    turned = [sum(np.shares_memory(one, particle) for one in stepped[-turns:]) for particle in own]
+    assert turned == [1] * 16
+    assert max(map(len, stepped)) == min(moves, 16)
+
+
+def test_diagnostics_wait_for_the_round_that_is_being_learnt() -> None:
+    agent = mb.HingeLMC(2, features="raw", seed=0)
+    played(agent, 20)
+    with ThreadPoolExecutor(1) as other:
+        with agent._lock:
+            asked = other.submit(agent.diagnostics)
+            time.sleep(0.05)
+            assert not asked.done()
+        assert asked.result(timeout=10).rounds == 20
 
 
 def test_memory_is_what_it_says() -> None:

@@ -1,7 +1,9 @@
 """Mixture: what is promised of its predictions, that it finds the class that fits, that it takes others' experts."""
 
 import math
+import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -169,7 +171,7 @@ def test_features_that_differ_in_any_number_are_not_shared() -> None:
 @pytest.mark.parametrize("size", [1e18, 1e25, 1e99])
 def test_contexts_of_any_size_leave_numbers(size: float) -> None:
     experts: list[Expert] = [
-        kind(features=mb.Identity()) for kind in (mb.RidgeExpert, mb.MarginExpert, mb.OneRightExpert)
+        kind(features=mb.Identity()) for kind in (mb.RidgeExpert, mb.MarginExpert, mb.OneRightExpert, mb.TreesExpert)
     ]
     agent = mb.Mixture(2, experts=experts, seed=0)
     for k in range(20):
@@ -205,3 +207,14 @@ def test_in_wide_contexts_no_expert_moves_every_action() -> None:
     agent.learn(np.ones(1500), mb.Decision(0, 0.5), 0.5)
     assert [type(expert) for expert in agent._started] == [type(expert) for expert in mb.Mixture.usual(wide=True)]
     assert mb.OneRightExpert not in {type(expert) for expert in agent._started}
+
+
+def test_beliefs_wait_for_the_round_that_is_being_learnt() -> None:
+    agent = mb.Mixture(2, experts=[mb.RidgeExpert()], seed=0)
+    played(agent, 20)
+    with ThreadPoolExecutor(1) as other:
+        with agent._lock:
+            asked = [other.submit(ask) for ask in (agent.weights, agent.beliefs)]
+            time.sleep(0.05)
+            assert not any(one.done() for one in asked)
+        assert all(len(one.result(timeout=10)) == 1 for one in asked)

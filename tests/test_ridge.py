@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,31 @@ def test_an_observation_can_be_taken_back() -> None:
     ridge.journal.undo()
     assert np.array_equal(before[0], ridge.theta)
     assert np.array_equal(before[1], ridge.factor)
+
+
+@pytest.mark.parametrize("fails_at", [1, 2, 3])
+def test_no_memory_for_a_step_leaves_a_ridge_that_still_steps(fails_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Room for one block is there; that for all three fails at each of its arrays."""
+    ridge, calls, zeros = Ridge(3, 5, regularisation=0.3), [0], np.zeros
+    ridge.learn(np.ones((1, 5)), 0, 1, 0.5)
+    before = ridge.models.copy()
+
+    def failing(*given: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == fails_at:
+            raise MemoryError
+        return zeros(*given)
+
+    with monkeypatch.context() as failure:
+        failure.setattr(np, "zeros", failing)
+        with pytest.raises(MemoryError):
+            ridge.step(np.ones(5), np.ones(3), np.ones(3))
+    assert np.array_equal(ridge.models, before)
+    ridge.journal.begin()
+    ridge.step(np.ones(5), np.ones(3), np.ones(3))
+    assert (ridge.models != before).any((1, 2)).all()
+    ridge.journal.undo()
+    assert np.array_equal(ridge.models, before)
 
 
 def test_stays_symmetric_positive_and_accurate_after_a_million_updates() -> None:

@@ -16,6 +16,7 @@ from marginbandits.checks.sampler import LIMIT, deviation, grid
 from marginbandits.projections import ball
 from marginbandits.samplers import (
     HingePotential,
+    RampPotential,
     diagnose,
     effective_sample_size,
     hit_and_run,
@@ -212,6 +213,25 @@ def test_smoothed_gradient_is_that_of_the_smoothed_hinge() -> None:
     assert np.allclose(F.smoothed_gradient(0.2)(points), both, atol=1e-5)
     averaged = np.mean([F.gradient(points + 0.2 * rng.standard_normal(points.shape)) for _ in range(20_000)], 0)
     assert np.abs(averaged - F.smoothed_gradient(0.2)(points)).max() < 5 * F.lipschitz / math.sqrt(20_000)
+
+
+def test_the_ramps_gradients_are_those_of_the_ramp() -> None:
+    """Along lines: the gradient of F, and of F averaged over N(0, 0.2² I), within the error of 20,000 draws."""
+    hinge, rng = some_potential(4), np.random.default_rng(0)
+    F, points, h = RampPotential(hinge.features, hinge.weights, hinge.margin), rng.standard_normal((10, 4)), 1e-6
+    moved = (points[:, None] + h * np.eye(4)).reshape(-1, 4), (points[:, None] - h * np.eye(4)).reshape(-1, 4)
+    numeric = ((F(moved[0]) - F(moved[1])) / (2 * h)).reshape(-1, 4)
+    assert np.allclose(F.gradient(points), numeric, atol=1e-6)
+    assert np.abs(hinge.gradient(points) - numeric).max() > 1.0, "the ramp's flat side must matter here"
+    averaged = np.mean([F.gradient(points + 0.2 * rng.standard_normal(points.shape)) for _ in range(20_000)], 0)
+    assert np.abs(averaged - F.smoothed_gradient(0.2)(points)).max() < 5 * F.lipschitz / math.sqrt(20_000)
+
+
+def test_at_a_kink_the_gradient_is_that_of_the_flat_side() -> None:
+    """Row 1, margin 1, weight 1: the ramp rises from -1 to 0, the hinge from -1 on."""
+    ends, one = np.array([[-1.0], [0.0]]), np.ones((1, 1))
+    assert RampPotential(one, np.ones(1), 1.0).gradient(ends).tolist() == [[0.0], [0.0]]
+    assert HingePotential(one, np.ones(1), 1.0).gradient(ends).tolist() == [[0.0], [1.0]]
 
 
 @pytest.mark.parametrize("rho", [-0.5, 0.0, 0.5, 0.9])

@@ -197,3 +197,16 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_what_is_no_text_is_written_as_an_escape(tmp_path: Path) -> None:
     saving.write_text(tmp_path / "page.html", "a\udcff")
     assert (tmp_path / "page.html").read_text() == r"a\udcff"
+
+
+@pytest.mark.parametrize("beside", [0, 100])
+def test_a_file_has_room_for_all_that_loading_it_makes(beside: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A field almost empty, and what is made with it: just within what its file may make of itself, and just beyond."""
+    monkeypatch.setattr(saving, "_FREE", 1000)
+    hardly = np.zeros(125)
+    hardly[0] = 1.0
+    archive = saving.Archive({}, {})
+    archive.put_state({"hardly": Field(hardly, 0.0)}, 1000 + beside)
+    read = saving.Archive.from_bytes(archive.to_bytes(), "it")
+    assert read.room >= 1000 + beside
+    assert archive.arrays["hardly"].size == (125 if beside else 1)

@@ -37,6 +37,7 @@ __all__ = [
     "Rows",
     "Shape",
     "Sparse",
+    "as_sparse",
     "dense",
     "per_action",
     "read_many",
@@ -286,7 +287,8 @@ def _from_scipy(matrix: Any) -> Sparse:
     return Sparse(rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64), rows.shape[1])
 
 
-def _as_sparse(rows: Rows) -> Sparse:
+def as_sparse(rows: Rows) -> Sparse:
+    """The same rows, with what is not zero named."""
     return rows if isinstance(rows, Sparse) else _from_scipy(scipy.sparse.csr_array(rows))
 
 
@@ -295,7 +297,7 @@ def _stacked(contexts: Sequence[Rows]) -> Rows:
     every = [one for one in contexts if isinstance(one, np.ndarray)]
     if len(every) == len(contexts):
         return np.concatenate(every)
-    parts = [_as_sparse(one) for one in contexts]
+    parts = [as_sparse(one) for one in contexts]
     lengths = np.concatenate([np.diff(one.starts) for one in parts])
     starts = np.concatenate([[0], np.cumsum(lengths)])
     values, columns = (np.concatenate([getattr(one, name) for one in parts]) for name in ("values", "columns"))

@@ -17,7 +17,7 @@ from importlib import import_module
 __all__ = ["HOMES", "PARTS", "exported", "on_demand"]
 
 _ROOMS: dict[str, str] = {
-    "environments": "AdaptiveAdversary Classification Drifting DriftingScale FarWrongLabels HeavyTails HingeRealizable "
+    "environments": "AdaptiveAdversary Classification Drifting FarWrongLabels HingeRealizable "
     "Keywords LinearLabels LinearRealizable LipschitzCube Logged MulticlassSeparable Oblivious RareRewards "
     "SeparableMisspecified Switching",
     "evaluation": "interval progressive_loss",

@@ -49,7 +49,6 @@ FORMAT = 2
 _HEADER = "header"
 _ROWS = "@rows"
 _FREE = 64 * 2**20  # what any file may make of itself
-_BESIDE = 2**20  # for arrays that are made with a state but are not of it
 
 T = TypeVar("T", bound=Parametrised)
 Numbers = npt.NDArray[Any]
@@ -98,13 +97,15 @@ class Archive:
         """Bytes that what is loaded may take: files that hold little of a large state hold all of it (`put_state`)."""
         return _FREE + 2 * self.size
 
-    def put_state(self, fields: Mapping[str, Field]) -> None:
-        """Store every field: what is filled of it, or all where loading would not believe that it grows so much."""
-        live = sum(field.array.nbytes for field in fields.values())
+    def put_state(self, fields: Mapping[str, Field], taken: int) -> None:
+        """Store every field: what is filled of it, or all where loading would not believe that it grows so much.
+
+        `taken` is what the state took when it was made, arrays that are not among its fields included.
+        """
         for whole in (False, True):
             for name, field in fields.items():
                 self.put(name, field, whole=whole)
-            if live + live // 64 + _BESIDE <= _FREE + 2 * sum(array.nbytes for array in self.arrays.values()):
+            if taken <= _FREE + 2 * sum(array.nbytes for array in self.arrays.values()):
                 return
 
     def take_given(self) -> dict[str, Any]:

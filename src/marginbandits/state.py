@@ -16,7 +16,7 @@ Arrays of a state are made by `zeros`, which knows how much room there is.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -48,11 +48,12 @@ _left: ContextVar[int | None] = ContextVar("left", default=None)
 
 
 @contextmanager
-def room(size: int | None = None) -> Iterator[None]:
-    """Let `zeros` hand out so many bytes in all, and no more; `LIMIT` if none are said."""
-    token = _left.set(LIMIT if size is None else size)
+def room(size: int | None = None) -> Iterator[Callable[[], int]]:
+    """Let `zeros` hand out so many bytes in all, and no more; `LIMIT` if none are said. Yields how many it has."""
+    limit = LIMIT if size is None else size
+    token = _left.set(limit)
     try:
-        yield
+        yield lambda: limit - (_left.get() or 0)
     finally:
         _left.reset(token)
 

@@ -3,6 +3,8 @@
 An expert of one's own is checked on vectors and on K x d contexts, before and after it has learnt.
 """
 
+from typing import Any
+
 import numpy as np
 
 from marginbandits.checks.common import expect
@@ -47,17 +49,15 @@ def check_expert(expert: Expert) -> None:
 
 
 def _contexts(rng: np.random.Generator, together: bool, n: int) -> Batch:
-    if together:
-        return shared([rng.standard_normal((K, D)) for _ in range(n)])
-    return per_action(rng.standard_normal((n, D)), K)
+    rows: Any = rng.standard_normal((n, K if together else 1, D)).astype(np.float32)
+    return shared(list(rows)) if together else per_action(rows[:, 0], K)
 
 
 def _check_answers(expert: Expert, batch: Batch) -> None:
     predicted, width = expert._predict(batch), expert._width(batch)
     shape = batch.mask.shape
-    expect(
-        predicted.shape == shape, f"_predict must give {shape[0]} numbers, one for each action, got {predicted.shape}"
-    )
+    rule = f"_predict must give {shape[0]} numbers, one for each action"
+    expect(predicted.shape == shape, f"{rule}, got {predicted.shape}")
     inside = bool(((predicted >= 0.0) & (predicted <= 1.0)).all())
     expect(inside, f"_predict must give rewards within 0 and 1, got {predicted}")
     if width is not None:

@@ -5,9 +5,7 @@ from marginbandits.environments.base import Oblivious
 from marginbandits.environments.classification import Classification
 from marginbandits.environments.logged import Logged
 from marginbandits.environments.settings import (
-    DriftingScale,
     FarWrongLabels,
-    HeavyTails,
     LinearLabels,
     RareRewards,
     SeparableMisspecified,
@@ -24,9 +22,7 @@ __all__ = [
     "AdaptiveAdversary",
     "Classification",
     "Drifting",
-    "DriftingScale",
     "FarWrongLabels",
-    "HeavyTails",
     "HingeRealizable",
     "Keywords",
     "LinearLabels",

@@ -3,9 +3,8 @@
     SeparableMisspecified  a margin separates perfectly, and regression of the reward is wrong for ever
     FarWrongLabels         most labels far from the border are wrong, and the best linear rule does not believe them
     RareRewards            a few rewards in a hundred rounds, logistic in linear scores
-    LinearLabels           the best of K noisy linear scores of normal columns: nothing but lines to be learnt
-    HeavyTails             the same with columns of no variance
-    DriftingScale          the same with columns that grow while the labels stay what they are
+    LinearLabels           the best of K noisy linear scores, from columns that are normal, have heavy tails, or grow
+                           while the labels stay what they are
 
 The first two have K x d contexts: action 0 is described by (z, 1), action 1 by -(z, 1), and z takes three values.
 
@@ -22,9 +21,9 @@ from scipy.special import expit
 
 from marginbandits.environments.base import Oblivious, zero_one_losses
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Count, Real, Seed, fits, remembered, validated
+from marginbandits.validation import ActionCount, Count, Instance, OneOf, Real, Seed, fits, remembered, validated
 
-__all__ = ["DriftingScale", "FarWrongLabels", "HeavyTails", "LinearLabels", "RareRewards", "SeparableMisspecified"]
+__all__ = ["FarWrongLabels", "LinearLabels", "RareRewards", "SeparableMisspecified"]
 
 _PLACES = np.array([-0.2, 0.2, 1.0])
 
@@ -97,9 +96,10 @@ class RareRewards(Oblivious):
 
 
 class LinearLabels(Oblivious):
-    """The label is the largest of K linear scores, of variance 1 each, plus `noise` times Gumbel noise.
+    """The label is the largest of K linear scores plus `noise` times Gumbel noise; `weights` have a row of norm 1 each.
 
-    `weights` are those of the scores, a row of norm 1 for each action.
+    Columns are normal, or, with `degrees` of freedom, Student's t: with 2 or fewer none has a variance. Contexts are
+    shown in a unit that shrinks steadily, so that the last is `growth` times as long, while labels stay what they are.
     """
 
     @validated
@@ -109,55 +109,19 @@ class LinearLabels(Oblivious):
         n_features: Count,
         n_rounds: Count,
         *,
+        degrees: Annotated[float | None, OneOf(Real(0.5, 1e6), Instance(type(None)))] = None,
+        growth: Annotated[float, Real(1e-6, 1e6)] = 1.0,
         noise: Annotated[float, Real(0, 1e6)] = 0.5,
         seed: Seed = None,
     ) -> None:
-        self.n_features, self.noise, self.seed = n_features, noise, remembered(seed)
-        rng = np.random.default_rng(self.seed)
-        contexts, self.weights = _linear(n_actions, n_features, n_rounds, rng)
-        self._settle(contexts, _losses(contexts @ self.weights.T, noise, rng))
-
-
-class HeavyTails(Oblivious):
-    """The same with Student's t for the normal: with 2 `degrees` of freedom or fewer no column has a variance."""
-
-    @validated
-    def __init__(
-        self,
-        n_actions: ActionCount,
-        n_features: Count,
-        n_rounds: Count,
-        *,
-        degrees: Annotated[float, Real(0.5, 2)] = 1.5,
-        noise: Annotated[float, Real(0, 1e6)] = 0.5,
-        seed: Seed = None,
-    ) -> None:
-        self.n_features, self.degrees, self.noise, self.seed = n_features, degrees, noise, remembered(seed)
+        self.n_features, self.degrees, self.growth, self.noise = n_features, degrees, growth, noise
+        self.seed = remembered(seed)
         rng = np.random.default_rng(self.seed)
         contexts, self.weights = _linear(n_actions, n_features, n_rounds, rng, degrees)
-        self._settle(contexts, _losses(contexts @ self.weights.T, noise, rng))
-
-
-class DriftingScale(Oblivious):
-    """`LinearLabels`, but contexts are shown in a unit that shrinks steadily: the last is `growth` times as long."""
-
-    @validated
-    def __init__(
-        self,
-        n_actions: ActionCount,
-        n_features: Count,
-        n_rounds: Count,
-        *,
-        growth: Annotated[float, Real(1e-6, 1e6)] = 100.0,
-        noise: Annotated[float, Real(0, 1e6)] = 0.5,
-        seed: Seed = None,
-    ) -> None:
-        self.n_features, self.growth, self.noise, self.seed = n_features, growth, noise, remembered(seed)
-        rng = np.random.default_rng(self.seed)
-        contexts, self.weights = _linear(n_actions, n_features, n_rounds, rng)
-        self._settle(
-            contexts * np.geomspace(1.0, growth, n_rounds)[:, None], _losses(contexts @ self.weights.T, noise, rng)
-        )
+        scores = contexts @ self.weights.T
+        labels = (scores + noise * rng.gumbel(size=scores.shape)).argmax(1)
+        scale = np.geomspace(1.0, growth, n_rounds)
+        self._settle(contexts * scale[:, None], zero_one_losses(labels, n_actions))
 
 
 def _linear(
@@ -172,7 +136,3 @@ def _linear(
     weights = rng.standard_normal((n_actions, n_features))
     weights /= np.linalg.norm(weights, axis=1, keepdims=True)
     return contexts, np.asarray(weights)
-
-
-def _losses(scores: Array, noise: float, rng: np.random.Generator) -> Array:
-    return zero_one_losses((scores + noise * rng.gumbel(size=scores.shape)).argmax(1), scores.shape[1])

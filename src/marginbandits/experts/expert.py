@@ -1,7 +1,8 @@
 """What a mixture is made of: one class of predictions of every action's reward, learnt from the action played.
 
 An expert given to a learner is a recipe, like its features; `_start` makes a fresh copy. What the copy learns is a
-`Record`, so that it is saved, checked and taken back with its learner. A class of one's own fills these holes.
+`Record`, so that it is saved, checked and taken back with its learner. Rows come in single precision, within ±1e15. A
+class of one's own fills these holes.
 
     _begin(n_blocks, n_features)   allocate what will be learnt, and name it in `fields`
     _predict(batch)                what each action would earn, as far as this class can tell: numbers within [0, 1]

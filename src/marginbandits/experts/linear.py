@@ -69,6 +69,28 @@ class _LinearExpert(Expert):
         super().attach(journal)
         self._ridge.attach(journal)
 
+    def _forget(self) -> None:
+        """A = λI and θ = 0 again."""
+        self._ridge.begin()
+
+    def fields(self) -> Mapping[str, Field]:
+        """The live state."""
+        return self._ridge.fields()
+
+    def check(self) -> None:
+        """Only what rounds could have left."""
+        self._ridge.check()
+
+
+class _BlockExpert(_LinearExpert):
+    """Those that learn of the action played alone."""
+
+    alpha: float
+
+    def _width(self, batch: Batch) -> Array:
+        """α √(zᵀA⁻¹z)."""
+        return self.alpha * np.sqrt(self._ridge.variance(batch))
+
     def _learn(self, one: Batch, action: int, loss: float) -> float:
         """One Newton step in the block of the action."""
         row, block = dense(one.rows)[one.row(action)], one.block(action)
@@ -83,20 +105,8 @@ class _LinearExpert(Expert):
     def _move(self, score: float, loss: float) -> tuple[float, float, float]:
         """The prediction of this score, and the curvature and minus the slope of its cost."""
 
-    def _forget(self) -> None:
-        """A = λI and θ = 0 again."""
-        self._ridge.begin()
 
-    def fields(self) -> Mapping[str, Field]:
-        """The live state."""
-        return self._ridge.fields()
-
-    def check(self) -> None:
-        """Only what rounds could have left."""
-        self._ridge.check()
-
-
-class RidgeExpert(_LinearExpert):
+class RidgeExpert(_BlockExpert):
     """Least squares of the reward."""
 
     @validated
@@ -109,15 +119,11 @@ class RidgeExpert(_LinearExpert):
         """<θ, z>, within [0, 1]."""
         return np.clip(self._ridge.predict(batch), 0.0, 1.0)
 
-    def _width(self, batch: Batch) -> Array:
-        """α √(zᵀA⁻¹z)."""
-        return self.alpha * np.sqrt(self._ridge.variance(batch))
-
     def _move(self, score: float, loss: float) -> tuple[float, float, float]:
         return score, 1.0, 1.0 - loss - score
 
 
-class MarginExpert(_LinearExpert):
+class MarginExpert(_BlockExpert):
     """The squared hinge with margin 1 on both sides."""
 
     @validated
@@ -129,10 +135,6 @@ class MarginExpert(_LinearExpert):
     def _predict(self, batch: Batch) -> Array:
         """(1 + <θ, z>)/2, within [0, 1]."""
         return np.clip(0.5 + 0.5 * self._ridge.predict(batch), 0.0, 1.0)
-
-    def _width(self, batch: Batch) -> Array:
-        """α √(zᵀA⁻¹z)."""
-        return self.alpha * np.sqrt(self._ridge.variance(batch))
 
     def _move(self, score: float, loss: float) -> tuple[float, float, float]:
         predicted = 0.5 + 0.5 * score
@@ -208,9 +210,6 @@ class OneRightExpert(_LinearExpert):
             self._weights[self._weights < _LEAST] = 0.0
             self._ridge.step(rows[0], self._weights, self._pulls)
         return own
-
-    def _move(self, score: float, loss: float) -> tuple[float, float, float]:
-        raise NotImplementedError("all blocks move together")
 
 
 _HIGHEST = 100.0

@@ -81,7 +81,7 @@ class TreesExpert(Expert):
     def _predict(self, batch: Batch) -> Array:
         """The mean over the trees, 0.5 before the first fit."""
         out = np.empty(len(batch.mask))
-        walk(_small(dense(batch.rows)), batch.shared, batch.starts, *self._whole(), out)
+        walk(dense(batch.rows).astype(np.float32, copy=False), batch.shared, batch.starts, *self._whole(), out)
         return out
 
     def _width(self, batch: Batch) -> None:
@@ -95,7 +95,7 @@ class TreesExpert(Expert):
         keep(self._held, block)
         keep(self._rows, (block, held))
         keep(self._rewards, (block, held))
-        self._rows[block, held] = _small(dense(one.rows)[one.row(action)])
+        self._rows[block, held] = dense(one.rows)[one.row(action)]
         self._rewards[block, held] = 1.0 - loss
         self._held[block] = held + 1
         if held + 1 >= max(FIRST, int(self.growth * self._fitted[block]) + 1):
@@ -160,11 +160,3 @@ class TreesExpert(Expert):
         due = np.maximum(FIRST, (self.growth * self._fitted).astype(np.int64) + 1)
         if (self._held >= due).any():
             raise ValueError("held must be less than calls for a fit")
-
-
-def _small(rows: Array) -> Small:
-    """In single precision; what is too large for that is the largest there is."""
-    return np.clip(rows, -_LARGEST, _LARGEST).astype(np.float32)
-
-
-_LARGEST = float(np.finfo(np.float32).max)

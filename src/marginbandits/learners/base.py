@@ -31,6 +31,7 @@ from marginbandits.contexts import (
     Rows,
     Shape,
     Sparse,
+    as_sparse,
     dense,
     per_action,
     read_many,
@@ -88,6 +89,7 @@ class Learner(Stored, ABC):
         self._map: FeatureMap | None = None
         self._state: State | None = None
         self._early: Early | None = None
+        self._taken = 0  # bytes, by what has been started
 
     # The holes.
 
@@ -259,7 +261,7 @@ class Learner(Stored, ABC):
         if isinstance(rows, Sparse):
             return rows if self.takes_sparse and (self._shape is None or self._shape.sparse) else rows.dense()
         if self._shape is not None and self._shape.sparse:
-            return read_one(_as_scipy(rows), self._shape)[0]
+            return as_sparse(rows)
         return rows
 
     def _read_decision(self, decision: Decision, batch: Batch, mask: Mask | None) -> tuple[int, float]:
@@ -354,17 +356,18 @@ class Learner(Stored, ABC):
 
     def _start(self, shape: Shape, size: int | None = None) -> None:
         """Allocate everything, in at most so many bytes; the journal remembers that there was nothing."""
-        for name in ("_shape", "_map", "_state", "_vector", "_early"):
+        for name in ("_shape", "_map", "_state", "_vector", "_early", "_taken"):
             self._journal.keep_attribute(self, name)
         self._journal.keep_attribute(self._journal, "records")
         self._chance()
         try:
-            with room(size):
+            with room(size) as taken:
                 started = feature_map(self.features).start(shape.width, self._rng, sparse=shape.sparse)
                 parts = self._begin(shape, started.n_outputs)
                 if self.EARLY:
                     self._early = Early(self.EARLY, shape.shared, self.n_actions, shape.width)
                     parts = {**parts, "early": self._early}
+                self._taken = taken()
         except TooLargeError as error:
             raise TooLargeError(
                 f"{type(self).__name__} cannot be built for {self.n_actions} actions and {shape}: {error}, more than "
@@ -392,9 +395,3 @@ def load(source: saving.Source) -> Learner:
 def loads(content: bytes) -> Learner:
     """The learner whose `dumps` these bytes are, whatever its class."""
     return Learner.loads(content)
-
-
-def _as_scipy(rows: Array) -> Any:
-    import scipy.sparse
-
-    return scipy.sparse.csr_array(rows)

@@ -35,6 +35,7 @@ class Stored(Parametrised, ABC):
     _lock: threading.RLock
     _shape: Shape | None
     _state: State | None
+    _taken: int
 
     @abstractmethod
     def _start(self, shape: Shape, size: int | None = None) -> None: ...
@@ -77,7 +78,7 @@ class Stored(Parametrised, ABC):
             "generators": {"draws": self._draws.bit_generator.state, "rng": self._rng.bit_generator.state},
         }
         archive = saving.Archive(header, {f"given.{name}": array for name, array in given.items()})
-        archive.put_state({} if self._state is None else self._fields())
+        archive.put_state({} if self._state is None else self._fields(), self._taken)
         return archive
 
     def _fields(self) -> Mapping[str, Field]:

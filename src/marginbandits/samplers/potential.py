@@ -19,7 +19,7 @@ array([[4., 0.],
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -39,9 +39,6 @@ Points = Annotated[npt.ArrayLike, Numbers(2, low=-1e50, high=1e50)]
 class HingePotential:
     """Features n x d, weights n (η included), margin γ; points are rows. Defined on all of R^d."""
 
-    HINGES: ClassVar[int] = 1
-    """How many hinges, each moved by smoothing, make one of the sum's terms."""
-
     features: Annotated[Array, Numbers(2, low=-1e50, high=1e50, empty=True)]
     weights: Annotated[Array, Numbers(1, low=0, high=1e150, empty=True)]
     margin: Positive
@@ -51,32 +48,40 @@ class HingePotential:
             n, d = self.features.shape
             raise ValueError(f"weights must be one for each of {n} rows of {d} features, got {len(self.weights)}")
 
+    def pieces(self) -> tuple[Array, Array, Array]:
+        """Rows φ, weights w and offsets a with F(θ) = Σ w max(a + <φ, θ>/γ, 0)."""
+        return self.features, self.weights, np.ones(len(self.weights))
+
     @validated
     def __call__(self, points: Points) -> Array:
         """F at every row."""
-        return np.asarray(np.maximum(self._activity(points), 0.0) @ self.weights)
+        return np.asarray(np.maximum(self._activity(points, np.ones(1)), 0.0) @ self.weights)
 
     @validated
     def gradient(self, points: Points) -> Array:
         """A subgradient at every row; at a kink, that of the flat side."""
-        active = (self._activity(points) > 0.0) * (self.weights / self.margin)
-        return np.asarray(active @ self.features)
+        rows, weights, offsets = self.pieces()
+        activity = self._activity(points, offsets)
+        active = (activity > 0.0) | ((activity == 0.0) & (weights < 0.0))
+        return np.asarray((active * (weights / self.margin)) @ rows)
 
     @validated
     def smoothed_gradient(self, width: Annotated[float, Real(0, 1e50)]) -> Callable[[Array], Array]:
         """The gradient of E F(θ + Z), Z ~ N(0, width² I), as a function of rows of points."""
-        spread = np.maximum(width * np.linalg.norm(self.features, axis=1) / self.margin, 1e-300)
+        rows, weights, offsets = self.pieces()
+        spread = np.maximum(width * np.linalg.norm(rows, axis=1) / self.margin, 1e-300)
 
         @validated
         def gradient(points: Points) -> Array:
-            return np.asarray((ndtr(self._activity(points) / spread) * (self.weights / self.margin)) @ self.features)
+            return np.asarray((ndtr(self._activity(points, offsets) / spread) * (weights / self.margin)) @ rows)
 
         return gradient
 
     @property
     def lipschitz(self) -> float:
-        """G = Σ_i w_i ‖φ_i‖/γ: no slope of F is steeper."""
-        return float(self.weights @ np.linalg.norm(self.features, axis=1)) / self.margin
+        """G = Σ_i |w_i| ‖φ_i‖/γ over the pieces: no slope is steeper, and smoothing moves F by at most uG/√(2π)."""
+        rows, weights, _ = self.pieces()
+        return float(np.abs(weights) @ np.linalg.norm(rows, axis=1)) / self.margin
 
     @validated
     def smoothing(self, error: Positive) -> tuple[float, float]:
@@ -84,20 +89,18 @@ class HingePotential:
 
         u = error √(2π)/G, curvature <= G/(u√(2π)) = G²/(2π error). Both are infinite where F is constant.
         """
-        G = self.HINGES * self.lipschitz
+        G = self.lipschitz
         if G == 0.0:
             return math.inf, math.inf
         return error * math.sqrt(2.0 * math.pi) / G, 2.0 * math.pi * error / G / G
 
-    def pieces(self) -> tuple[Array, Array, Array]:
-        """Rows φ, weights w and offsets a with F(θ) = Σ w max(a + <φ, θ>/γ, 0)."""
-        return self.features, self.weights, np.ones(len(self.weights))
-
-    def _activity(self, points: npt.ArrayLike) -> Array:
-        rows = np.asarray(points)
-        if rows.shape[1] != self.features.shape[1]:
-            raise ValueError(f"points must be rows of {self.features.shape[1]} numbers, got shape {rows.shape}")
-        return np.asarray(1.0 + rows @ self.features.T / self.margin)
+    def _activity(self, points: npt.ArrayLike, offsets: Array) -> Array:
+        """A + <φ, θ>/γ of every point and piece."""
+        at = np.asarray(points)
+        if at.shape[1] != self.features.shape[1]:
+            raise ValueError(f"points must be rows of {self.features.shape[1]} numbers, got shape {at.shape}")
+        scores = at @ self.features.T / self.margin
+        return np.asarray(offsets + np.tile(scores, (1, max(1, len(offsets) // max(1, len(self.weights))))))
 
 
 class RampPotential(HingePotential):
@@ -111,34 +114,13 @@ class RampPotential(HingePotential):
     """
 
     __slots__ = ()
-    HINGES = 2
-
-    @validated
-    def __call__(self, points: Points) -> Array:
-        """F at every row."""
-        return np.asarray(np.clip(self._activity(points), 0.0, 1.0) @ self.weights)
-
-    @validated
-    def gradient(self, points: Points) -> Array:
-        """A subgradient at every row; at a kink, that of the flat side."""
-        v = self._activity(points)
-        return np.asarray((((v > 0.0) & (v < 1.0)) * (self.weights / self.margin)) @ self.features)
-
-    @validated
-    def smoothed_gradient(self, width: Annotated[float, Real(0, 1e50)]) -> Callable[[Array], Array]:
-        """The gradient of E F(θ + Z), Z ~ N(0, width² I), as a function of rows of points."""
-        spread = np.maximum(width * np.linalg.norm(self.features, axis=1) / self.margin, 1e-300)
-
-        @validated
-        def gradient(points: Points) -> Array:
-            v = self._activity(points)
-            return np.asarray(
-                ((ndtr(v / spread) - ndtr((v - 1.0) / spread)) * (self.weights / self.margin)) @ self.features
-            )
-
-        return gradient
 
     def pieces(self) -> tuple[Array, Array, Array]:
         """The hinge's, and those of the hinge that is taken from it."""
         ones = np.ones(len(self.weights))
         return np.tile(self.features, (2, 1)), np.r_[self.weights, -self.weights], np.r_[ones, 0.0 * ones]
+
+    @validated
+    def __call__(self, points: Points) -> Array:
+        """F at every row; not as a difference, which would lose its digits far out."""
+        return np.asarray(np.clip(self._activity(points, np.ones(1)), 0.0, 1.0) @ self.weights)

@@ -11,9 +11,7 @@ from collections.abc import Callable, Mapping
 
 from marginbandits.environments import (
     AdaptiveAdversary,
-    DriftingScale,
     FarWrongLabels,
-    HeavyTails,
     LinearLabels,
     RareRewards,
     SeparableMisspecified,
@@ -35,8 +33,8 @@ WORLDS: Mapping[str, Callable[[int, int], Environment]] = {
     ADVERSARY: lambda T, seed: AdaptiveAdversary(2, 2, T, seed=seed),
     LINES: lambda T, seed: LinearLabels(10, 20, T, seed=seed),
     RARE: lambda T, seed: RareRewards(5, 10, T, seed=seed),
-    HEAVY: lambda T, seed: HeavyTails(5, 10, T, seed=seed),
-    GROWING: lambda T, seed: DriftingScale(5, 10, T, seed=seed),
+    HEAVY: lambda T, seed: LinearLabels(5, 10, T, degrees=1.5, seed=seed),
+    GROWING: lambda T, seed: LinearLabels(5, 10, T, growth=100.0, seed=seed),
 }
 
 

@@ -190,9 +190,9 @@ class HingeLMC(Learner):
         hopeful = np.empty(len(scores))
         _hope(scores, self.hope, hopeful)
         agreement = np.count_nonzero(scores.argmax(0) == hopeful.argmax()) / scores.shape[1]
-        below = max(self.margin + float(scores[action].mean()), 0.0) / self.margin
-        above = max(self.margin - float(scores[action].mean()), 0.0) / self.margin
-        self._monitor.observe(agreement, loss * below + (1.0 - loss) * above, 1.0 / probability)
+        margins = float(scores[action].mean()) / self.margin
+        hinge = loss * max(1.0 + margins, 0.0) + (1.0 - loss) * max(1.0 - margins, 0.0)
+        self._monitor.observe(agreement, hinge, 1.0 / probability)
 
     def diagnostics(self) -> RunDiagnostics:
         """How the run is going; refused before the first round."""

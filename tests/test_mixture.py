@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -214,7 +214,7 @@ def test_beliefs_wait_for_the_round_that_is_being_learnt() -> None:
     played(agent, 20)
     with ThreadPoolExecutor(1) as other:
         with agent._lock:
-            asked = [other.submit(ask) for ask in (agent.weights, agent.beliefs)]
+            asked: list[Future[Any]] = [other.submit(agent.weights), other.submit(agent.beliefs)]
             time.sleep(0.05)
             assert not any(one.done() for one in asked)
         assert all(len(one.result(timeout=10)) == 1 for one in asked)

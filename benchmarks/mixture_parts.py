@@ -16,8 +16,6 @@ from pathlib import Path
 
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
-import numpy as np
-
 import marginbandits as mb
 
 
@@ -27,34 +25,26 @@ class NotAnew(mb.Mixture):
     EARLY = 0
 
 
-def without(*kinds: type[mb.Expert]) -> Callable[[int, int], mb.Mixture]:
+def without(*kinds: type[mb.Expert]) -> Callable[[mb.Classification, int], mb.Mixture]:
     """The usual experts but for those."""
 
-    def build(n_actions: int, seed: int) -> mb.Mixture:
-        experts = [one for one in mb.Mixture.usual() if not isinstance(one, kinds)]
-        return mb.Mixture(n_actions, experts=experts, seed=seed)
+    def build(env: mb.Classification, seed: int) -> mb.Mixture:
+        K, d = env.n_actions, env.contexts.shape[1]
+        usual = mb.Mixture.usual(K, wide=K * (d + 201) ** 2 > mb.Mixture.WIDE)
+        return mb.Mixture(K, experts=[one for one in usual if not isinstance(one, kinds)], seed=seed)
 
     return build
 
 
-PARTS: dict[str, Callable[[int, int], mb.Learner]] = {
-    "Mixture": without(),
+PARTS: dict[str, Callable[[mb.Classification, int], mb.Learner]] = {
+    "Mixture": lambda env, seed: mb.Mixture(env.n_actions, seed=seed),
     "without trees": without(mb.TreesExpert),
     "without one right": without(mb.OneRightExpert),
     "without margin": without(mb.MarginExpert),
     "without trees and one right": without(mb.TreesExpert, mb.OneRightExpert),
-    "without learning anew": lambda n_actions, seed: NotAnew(n_actions, seed=seed),
-    "LinUCB(features=fourier)": lambda n_actions, seed: mb.LinUCB(n_actions, features="fourier", seed=seed),
+    "without learning anew": lambda env, seed: NotAnew(env.n_actions, seed=seed),
+    "LinUCB(features=fourier)": lambda env, seed: mb.LinUCB(env.n_actions, features="fourier", seed=seed),
 }
-
-
-def loss(agent: mb.Learner, contexts: np.ndarray, labels: np.ndarray) -> float:
-    wrong = 0
-    for context, label in zip(contexts, labels, strict=True):
-        decision = agent.act(context)
-        wrong += decision.action != label
-        agent.learn(context, decision, loss=float(decision.action != label))
-    return wrong / len(labels)
 
 
 def main() -> None:
@@ -72,16 +62,14 @@ def main() -> None:
     else:
         options.to.write_text("data,learner,seed,loss,seconds\n", encoding="utf-8")
     for path in sorted(options.folder.glob("*.npz")):
-        with np.load(path) as file:
-            X, y = file["X"].astype(float), file["y"].astype(int)
-        if X.shape[1] > options.widest:
-            continue
         for seed in range(options.seeds):
-            order = np.random.default_rng(seed).permutation(len(y))[: options.rounds]
+            env = mb.Classification.from_npz(path, n_rounds=options.rounds, seed=seed)
+            if env.contexts.shape[1] > options.widest:
+                break
             for name, build in PARTS.items():
                 if (path.stem, name, seed) not in done:
                     start = time.perf_counter()
-                    lost = loss(build(int(y.max()) + 1, seed), X[order], y[order])
+                    lost = mb.simulate(build(env, seed), env).losses.mean()
                     with options.to.open("a", encoding="utf-8") as out:
                         out.write(f"{path.stem},{name},{seed},{lost},{time.perf_counter() - start:.1f}\n")
                     print(f"{path.stem:20} {name:30} {lost:.4f}", flush=True)

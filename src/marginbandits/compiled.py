@@ -39,7 +39,7 @@ import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.misc.appdirs import AppDirs
 
-__all__ = ["forget_old", "kernel", "kernel_folder"]
+__all__ = ["forget_old", "kernel", "kernel_folder", "long_kernel"]
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -53,7 +53,16 @@ def kernel(function: F) -> F:
     Where none is (a read-only container), and for functions typed at a prompt, the kernel is compiled anew in each
     process, which costs seconds, not results.
     """
-    compiled: Any = numba.njit(inline="always", fastmath=_FAST_MATH, error_model="numpy")(function)
+    return _compiled(function, nogil=False)
+
+
+def long_kernel(function: F) -> F:
+    """A kernel that takes so long that other threads should run meanwhile."""
+    return _compiled(function, nogil=True)
+
+
+def _compiled(function: F, *, nogil: bool) -> F:
+    compiled: Any = numba.njit(inline="always", fastmath=_FAST_MATH, error_model="numpy", nogil=nogil)(function)
     if Path(cast(FunctionType, function).__code__.co_filename).is_file():
         compiled._cache = _KernelCache(function)  # as numba's own `cache=True` does, but with our folder
     return cast(F, compiled)

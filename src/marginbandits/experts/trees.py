@@ -7,6 +7,10 @@ of them together cost a small multiple of the last. Between fits rounds are only
 
 A forest is never saved: it is a function of the rounds it was fitted to, which are, and is fitted to them again.
 
+In the background, no round waits for a fit: it is made in a thread, of a copy of the rounds, while the forest before it
+goes on predicting, and takes its place at the first round that is learnt after it is done. When that is depends on the
+machine, so the same seed is no longer the same run.
+
 Trees do not say how far off they may be, so a mixture lends them the width of the others.
 
 See `oracles.extra_trees` for how trees are grown.
@@ -20,7 +24,8 @@ See `oracles.extra_trees` for how trees are grown.
 array([0., 1., 0.])
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -28,6 +33,7 @@ import numpy.typing as npt
 
 from marginbandits.contexts import Batch, dense
 from marginbandits.experts.expert import Expert
+from marginbandits.experts.later import Later
 from marginbandits.features import Features, Identity
 from marginbandits.oracles.extra_trees import Forest, grow, joined, walk
 from marginbandits.state import COUNT, Field, zeros
@@ -49,6 +55,7 @@ class TreesExpert(Expert):
 
     Takes 4·growth·n_blocks·memory·n_features bytes once all are filled, and about 1 GiB at most: `memory` is less where
     there are so many blocks and columns. The round that fits a forest takes as long as that; `growth` says how often.
+    With `background` none does, but runs are no longer repeatable: fits are made in threads while rounds go on.
     """
 
     scaled = False
@@ -61,12 +68,14 @@ class TreesExpert(Expert):
         n_columns: Annotated[int, Integer(1)] = 64,
         growth: Annotated[float, Real(above=1, high=100)] = 1.4,
         memory: Annotated[int, Integer(FIRST, 10**7)] = 10_000,
+        background: bool = False,
         features: Features = Identity(),  # noqa: B008  # a recipe, never changed
     ) -> None:
         self.n_trees = n_trees
         self.n_columns = n_columns
         self.growth = growth
         self.memory = memory
+        self.background = background
         self.features = features
 
     def _begin(self, n_blocks: int, n_features: int) -> None:
@@ -77,6 +86,7 @@ class TreesExpert(Expert):
         self._held, self._fitted, self._fits = (np.zeros(n_blocks, np.int64) for _ in range(3))
         self._forests: tuple[Forest | None, ...] = (None,) * n_blocks
         self._table: Forest | None = None  # of all blocks; made again when one has been fitted
+        self._coming: dict[int, Later[Forest]] = {}  # those that are being fitted
 
     def _predict(self, batch: Batch) -> Array:
         """The mean over the trees, 0.5 before the first fit."""
@@ -89,6 +99,8 @@ class TreesExpert(Expert):
 
     def _learn(self, one: Batch, action: int, loss: float) -> float:
         """Put a round by; fit again if it is time."""
+        if self._coming:
+            self._take_in()
         predicted = float(self._predict(one)[action])
         block, keep = one.block(action), self.journal.keep
         held = int(self._held[block])
@@ -117,24 +129,43 @@ class TreesExpert(Expert):
             self._held[block] = held = self._most
         keep(self._fitted, block)
         self._fitted[block] = held
+        if self.background:
+            self.journal.keep_attribute(self, "_coming")
+            self._coming = {**self._coming, block: Later(self._fitting(block))}
+        else:
+            self._put(block, self._fitting(block)())
+
+    def _take_in(self) -> None:
+        """Forests that are done take the place of those before them."""
+        done = [block for block, later in self._coming.items() if later.ready]
+        if done:
+            self.journal.keep_attribute(self, "_coming")
+            for block in done:
+                self._put(block, self._coming[block].found())
+            self._coming = {block: later for block, later in self._coming.items() if block not in done}
+
+    def _put(self, block: int, forest: Forest | None) -> None:
         self.journal.keep_attribute(self, "_forests")
         self.journal.keep_attribute(self, "_table")
-        self._forests = (*self._forests[:block], self._grown(block), *self._forests[block + 1 :])
+        self._forests = (*self._forests[:block], forest, *self._forests[block + 1 :])
         self._table = None
 
-    def _grown(self, block: int) -> Forest:
-        """Fitted to the rounds there are; the same ones give the same trees."""
+    def _fitting(self, block: int) -> Callable[[], Forest]:
+        """What fits a forest to the rounds there are; the same ones give the same trees."""
         n = int(self._fitted[block])
         seed = int(self._fits[block]) * len(self._fits) + block
-        return grow(
-            self._rows[block, :n], self._rewards[block, :n], n_trees=self.n_trees, n_columns=self.n_columns, seed=seed
-        )
+        rows, rewards = self._rows[block, :n], self._rewards[block, :n]
+        if self.background:
+            rows, rewards = rows.copy(), rewards.copy()
+        return partial(grow, rows, rewards, n_trees=self.n_trees, n_columns=self.n_columns, seed=seed)
 
     def _whole(self) -> Forest:
-        """All blocks' trees as one table. What was loaded has none yet: they are fitted to what they were fitted to."""
+        """All blocks' trees as one table. What has none, loaded or failed, is fitted to what it was fitted to."""
         if self._table is None:
             self._forests = tuple(
-                self._grown(block) if forest is None and self._fitted[block] else forest
+                self._fitting(block)()
+                if forest is None and self._fitted[block] and block not in self._coming
+                else forest
                 for block, forest in enumerate(self._forests)
             )
             self._table = joined(self._forests)

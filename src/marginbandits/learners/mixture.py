@@ -94,15 +94,16 @@ class Mixture(Learner):
 
     @staticmethod
     @validated
-    def usual(n_actions: ActionCount = 2, *, wide: bool = False) -> list[Expert]:
+    def usual(n_actions: ActionCount = 2, *, wide: bool = False, background: bool = False) -> list[Expert]:
         """A line and a smooth curve, by least squares and with one action right; a line with a margin; and trees.
 
         Without those that know that one is right where contexts are `wide`, for they move every action in every round.
         Where there are more than `MANY` actions these borrow their widths: what they would say themselves is near 0 for
-        every action that is not likely yet.
+        every action that is not likely yet. In the `background`, trees are fitted while rounds go on: none waits, and
+        the same seed is no longer the same run.
         """
         curve = Chain([Standardise(bias=False), Concatenate([Bias(), Fourier(200)])])  # "fourier", but for 100 columns
-        by_squares = [RidgeExpert(), MarginExpert(), RidgeExpert(features=curve), TreesExpert()]
+        by_squares = [RidgeExpert(), MarginExpert(), RidgeExpert(features=curve), TreesExpert(background=background)]
         alpha = 1.0 if n_actions <= MANY else None
         one_right = [OneRightExpert(features=features, alpha=alpha) for features in ("raw", curve)]
         return by_squares if wide else [*by_squares, *one_right]

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits.compiled import kernel
+from marginbandits.compiled import kernel, long_kernel
 from marginbandits.types import Array
 
 __all__ = ["Forest", "grow", "joined", "walk"]
@@ -81,7 +81,7 @@ def _next(state: np.uint64) -> np.uint64:
     return z ^ (z >> np.uint64(31))
 
 
-@kernel
+@long_kernel
 def _grow(
     values: Small,
     targets: Small,

@@ -40,7 +40,6 @@ PARTS: dict[str, Callable[[mb.Classification, int], mb.Learner]] = {
     "Mixture": lambda env, seed: mb.Mixture(env.n_actions, seed=seed),
     "without trees": without(mb.TreesExpert),
     "without one right": without(mb.OneRightExpert),
-    "without margin": without(mb.MarginExpert),
     "without trees and one right": without(mb.TreesExpert, mb.OneRightExpert),
     "without learning anew": lambda env, seed: NotAnew(env.n_actions, seed=seed),
     "LinUCB(features=fourier)": lambda env, seed: mb.LinUCB(env.n_actions, features="fourier", seed=seed),

@@ -8,7 +8,7 @@ from scipy.special import log_softmax, softmax
 import marginbandits as mb
 from marginbandits.checks import check_expert
 from marginbandits.contexts import Batch, per_action, shared
-from marginbandits.experts import MarginExpert, OneRightExpert, RidgeExpert, TreesExpert
+from marginbandits.experts import OneRightExpert, RidgeExpert, TreesExpert
 from marginbandits.types import Array
 from tests import naive
 
@@ -32,27 +32,6 @@ def test_ridge_is_ridge_regression() -> None:
     assert np.allclose(expert._predict(per_action(ROWS, 1)), np.clip(ROWS @ theta, 0, 1), atol=1e-5)
     widths = np.sqrt(np.einsum("ij,jk,ik->i", ROWS, inverse, ROWS))
     assert np.allclose(expert._width(per_action(ROWS, 1)), 0.2 * widths, atol=1e-5)
-
-
-def test_without_scores_beyond_the_margin_it_is_regression_of_one_minus_two_losses() -> None:
-    expert = MarginExpert(regularisation=50.0)._start(1, 3)
-    for row, loss in zip(ROWS, LOSSES, strict=True):
-        expert._learn(vector(row, 1), 0, loss)
-    theta = naive.ridge(ROWS, 1 - 2 * LOSSES, 50.0)[0]
-    assert np.abs(ROWS @ theta).max() < 1
-    assert np.allclose(expert._predict(per_action(ROWS, 1)), 0.5 + 0.5 * ROWS @ theta, atol=1e-5)
-
-
-@pytest.mark.parametrize("loss", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("start", [-2.0, -0.5, 0.5, 2.0])
-def test_a_margin_s_step_is_newton_s(start: float, loss: float) -> None:
-    """The prior λ(s - s₀)²/2 and the round's squared hinge, whose curvature is that of the side it is on."""
-    expert = MarginExpert(regularisation=1.0)._start(1, 1)
-    expert._ridge.theta[0, 0] = start
-    expert._learn(vector(np.ones(1), 1), 0, loss)
-    slope = loss * max(1 + start, 0) - (1 - loss) * max(1 - start, 0)
-    curvature = loss * (start > -1) + (1 - loss) * (start < 1)
-    assert expert._ridge.theta[0, 0] == pytest.approx(start - slope / (1 + curvature), abs=1e-6)
 
 
 @pytest.mark.parametrize("loss", [0.0, 1.0])
@@ -102,7 +81,7 @@ def test_rows_for_each_action_share_one_softmax() -> None:
     assert cost(expert._ridge.theta[0].astype(float)) < best.fun + 0.1 * (cost(np.zeros(3)) - best.fun)
 
 
-@pytest.mark.parametrize("kind", [RidgeExpert, MarginExpert, OneRightExpert])
+@pytest.mark.parametrize("kind", [RidgeExpert, OneRightExpert])
 def test_predictions_stay_within_zero_and_one(kind: type[RidgeExpert]) -> None:
     expert = kind(regularisation=1e-9)._start(2, 3)
     for row, loss in zip(100 * ROWS, LOSSES, strict=True):

@@ -85,17 +85,18 @@ def streams(kind: str, n: int) -> list[tuple[Array, Array]]:
     ("kind", "right"), [("one right", "OneRightExpert"), ("independent", "RidgeExpert"), ("steps", "TreesExpert")]
 )
 def test_it_comes_to_believe_the_class_that_fits(kind: str, right: str) -> None:
+    """A softmax of lines is told from lines by 3,000 rounds; the others by far fewer."""
     agent = mb.Mixture(3, seed=0)
-    for x, rewards in streams(kind, 1200):
+    for x, rewards in streams(kind, 3000 if kind == "one right" else 1200):
         decision = agent.act(x)
         agent.learn(x, decision, reward=float(rewards[decision.action]))
     believed: dict[str, float] = {}
     for expert, weight in zip(agent.usual(), agent.weights(), strict=True):
         name = type(expert).__name__
         believed[name] = believed.get(name, 0.0) + float(weight)
-    if kind == "independent":  # a margin predicts the same mean; but not that exactly one is right
+    if kind == "independent":
         assert believed["OneRightExpert"] < 0.01
-        assert believed["RidgeExpert"] + believed["MarginExpert"] > 0.9
+        assert believed["RidgeExpert"] > 0.9
     else:
         assert max(believed, key=believed.__getitem__) == right
 
@@ -117,7 +118,7 @@ def test_experts_of_one_kind_of_features_share_them() -> None:
     agent = mb.Mixture(2, seed=0)
     played(agent, 3)
     assert len(agent._maps) == 3
-    assert len(agent._started) == len(agent.usual()) == 6
+    assert len(agent._started) == len(agent.usual()) == 5
 
 
 def test_an_expert_of_one_s_own_is_saved_with_its_mixture() -> None:
@@ -171,7 +172,7 @@ def test_features_that_differ_in_any_number_are_not_shared() -> None:
 @pytest.mark.parametrize("size", [1e18, 1e25, 1e99])
 def test_contexts_of_any_size_leave_numbers(size: float) -> None:
     experts: list[Expert] = [
-        kind(features=mb.Identity()) for kind in (mb.RidgeExpert, mb.MarginExpert, mb.OneRightExpert, mb.TreesExpert)
+        kind(features=mb.Identity()) for kind in (mb.RidgeExpert, mb.OneRightExpert, mb.TreesExpert)
     ]
     agent = mb.Mixture(2, experts=experts, seed=0)
     for k in range(20):

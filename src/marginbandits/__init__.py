@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; at run time each name 
     )
     from marginbandits.evaluation import interval, progressive_loss
     from marginbandits.experiments.simulate import Trace, simulate
-    from marginbandits.experts import Expert, MarginExpert, OneRightExpert, RidgeExpert, TreesExpert
+    from marginbandits.experts import Expert, OneRightExpert, RidgeExpert, TreesExpert
     from marginbandits.features import Bias, Chain, Concatenate, FeatureMap, Fourier, Identity, Standardise
     from marginbandits.learners import (
         SOBA,
@@ -121,7 +121,6 @@ __all__ = [
     "LipschitzFTL",
     "Logged",
     "LogisticTS",
-    "MarginExpert",
     "MetricSpace",
     "Mixture",
     "MulticlassSeparable",

@@ -22,7 +22,7 @@ _ROOMS: dict[str, str] = {
     "SeparableMisspecified Switching",
     "evaluation": "interval progressive_loss",
     "experiments": "Trace simulate",
-    "experts": "Expert MarginExpert OneRightExpert RidgeExpert TreesExpert",
+    "experts": "Expert OneRightExpert RidgeExpert TreesExpert",
     "features": "Bias Chain Concatenate FeatureMap Fourier Identity Standardise",
     "learners.base": "Learner load loads",
     "learners.baselines.bag": "Bag",

@@ -23,7 +23,7 @@ LEARNERS = [
 
 SMALL: dict[str, dict[str, Any]] = {
     "HingeLMC": {"features": mb.Fourier(8), "memory": 24},
-    "Mixture": {"experts": [mb.RidgeExpert(features=mb.Fourier(8)), mb.MarginExpert(), mb.TreesExpert(n_trees=3)]},
+    "Mixture": {"experts": [mb.RidgeExpert(features=mb.Fourier(8)), mb.OneRightExpert(), mb.TreesExpert(n_trees=3)]},
     "SmoothFTL": {"features": mb.Fourier(8), "memory": 24},
     "NearestNeighbours": {"memory": 24},
     "LipschitzFTL": {"most": 12},

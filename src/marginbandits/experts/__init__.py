@@ -1,7 +1,7 @@
 """Classes of predictions, for learners that find out which of them fits."""
 
 from marginbandits.experts.expert import Expert
-from marginbandits.experts.linear import MarginExpert, OneRightExpert, RidgeExpert
+from marginbandits.experts.linear import OneRightExpert, RidgeExpert
 from marginbandits.experts.trees import TreesExpert
 
-__all__ = ["Expert", "MarginExpert", "OneRightExpert", "RidgeExpert", "TreesExpert"]
+__all__ = ["Expert", "OneRightExpert", "RidgeExpert", "TreesExpert"]

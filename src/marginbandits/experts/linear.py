@@ -1,31 +1,21 @@
-"""Linear experts: ridge regression of the reward, the same with a margin, and the same where exactly one is right.
+"""Linear experts: ridge regression of the reward, and the same where exactly one action is right.
 
-All three have A = λI + Σ w zzᵀ and θ in every block, and move by one Newton step a round (`Ridge.step`),
+Both have A = λI + Σ w zzᵀ and θ in every block, and move by one Newton step a round,
 
     A <- A + w zzᵀ,   θ <- θ + g A⁻¹z,
 
 where g is minus the slope of the round's cost in its score s = <θ, z>, and w its curvature.
 
-    RidgeExpert    (s - (1 - ℓ))²/2                              p = s              w = 1, g = 1 - ℓ - s
-    MarginExpert   (1 - ℓ)(1 - s)_+²/2 + ℓ (1 + s)_+²/2           p = (1 + s)/2      w = 1, g = 1 - 2ℓ - s if |s| < 1,
-                                                                                    w = ℓ, g = -ℓ(1 + s) if s >= 1, ...
-    OneRightExpert -(1 - ℓ) ln p_a - ℓ ln(1 - p_a)                p = softmax of s   see the class
-
-Beyond the margin a round that agrees costs nothing, so scores may grow where the best action is clear, instead of
-paying for being too right. The minimiser is E[1 - 2ℓ | x] where the class has it, so that all predict the same thing.
+    RidgeExpert    (s - (1 - ℓ))²/2                     p = s              w = 1, g = 1 - ℓ - s
+    OneRightExpert -(1 - ℓ) ln p_a - ℓ ln(1 - p_a)      p = softmax of s   see the class
 
 The width of a prediction is α √(zᵀA⁻¹z); for the softmax, how far p rises if its score does by that.
 
-Crammer, Kulesza & Dredze (2009), "Adaptive regularization of weight vectors"; McCullagh & Nelder (1989), "Generalized
-linear models"; Kakade, Shalev-Shwartz & Tewari (2008), "Efficient bandit algorithms for online multiclass prediction".
+McCullagh & Nelder (1989), "Generalized linear models"; Kakade, Shalev-Shwartz & Tewari (2008), "Efficient bandit
+algorithms for online multiclass prediction".
 
 >>> import numpy as np
 >>> from marginbandits.contexts import per_action
->>> expert = MarginExpert(regularisation=1.0)._start(n_blocks=2, n_features=1)
->>> [round(expert._learn(per_action(np.array([[2.0]]), 2), 0, loss=0.0), 3) for _ in range(4)]
-[0.5, 0.9, 0.944, 0.962]
->>> expert._predict(per_action(np.array([[2.0]]), 2)).round(3)
-array([0.971, 0.5  ])
 >>> expert = OneRightExpert(regularisation=1.0)._start(n_blocks=2, n_features=1)
 >>> expert._learn(per_action(np.array([[2.0]]), 2), 0, loss=0.0)
 0.5
@@ -34,7 +24,6 @@ array([0.881, 0.119])
 """
 
 import math
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -50,7 +39,7 @@ from marginbandits.state import Field, Journal
 from marginbandits.types import Array
 from marginbandits.validation import Instance, OneOf, Real, validated
 
-__all__ = ["MarginExpert", "OneRightExpert", "RidgeExpert"]
+__all__ = ["OneRightExpert", "RidgeExpert"]
 
 Strength = Annotated[float, Real(1e-9)]
 Widths = Annotated[float, Real(0)]
@@ -62,7 +51,6 @@ class _LinearExpert(Expert):
 
     def _begin(self, n_blocks: int, n_features: int) -> None:
         self._ridge = Ridge(n_blocks, n_features, self.regularisation, np.float32)
-        self._weights, self._pulls = np.zeros((2, n_blocks))
 
     def attach(self, journal: Journal) -> None:
         """The journal is the regression's too."""
@@ -82,31 +70,7 @@ class _LinearExpert(Expert):
         self._ridge.check()
 
 
-class _BlockExpert(_LinearExpert):
-    """Those that learn of the action played alone."""
-
-    alpha: float
-
-    def _width(self, batch: Batch) -> Array:
-        """α √(zᵀA⁻¹z)."""
-        return self.alpha * np.sqrt(self._ridge.variance(batch))
-
-    def _learn(self, one: Batch, action: int, loss: float) -> float:
-        """One Newton step in the block of the action."""
-        row, block = dense(one.rows)[one.row(action)], one.block(action)
-        predicted, weight, pull = self._move(float(self._ridge.theta[block] @ row), loss)
-        if weight > 0.0:
-            self._weights[...] = 0.0
-            self._weights[block], self._pulls[block] = weight, pull
-            self._ridge.step(row, self._weights, self._pulls)
-        return min(max(predicted, 0.0), 1.0)
-
-    @abstractmethod
-    def _move(self, score: float, loss: float) -> tuple[float, float, float]:
-        """The prediction of this score, and the curvature and minus the slope of its cost."""
-
-
-class RidgeExpert(_BlockExpert):
+class RidgeExpert(_LinearExpert):
     """Least squares of the reward."""
 
     @validated
@@ -119,30 +83,16 @@ class RidgeExpert(_BlockExpert):
         """<θ, z>, within [0, 1]."""
         return np.clip(self._ridge.predict(batch), 0.0, 1.0)
 
-    def _move(self, score: float, loss: float) -> tuple[float, float, float]:
-        return score, 1.0, 1.0 - loss - score
+    def _width(self, batch: Batch) -> Array:
+        """α √(zᵀA⁻¹z)."""
+        return self.alpha * np.sqrt(self._ridge.variance(batch))
 
-
-class MarginExpert(_BlockExpert):
-    """The squared hinge with margin 1 on both sides."""
-
-    @validated
-    def __init__(self, *, features: Features = "raw", regularisation: Strength = 0.2, alpha: Widths = 0.1) -> None:
-        self.features = features
-        self.regularisation = regularisation
-        self.alpha = alpha
-
-    def _predict(self, batch: Batch) -> Array:
-        """(1 + <θ, z>)/2, within [0, 1]."""
-        return np.clip(0.5 + 0.5 * self._ridge.predict(batch), 0.0, 1.0)
-
-    def _move(self, score: float, loss: float) -> tuple[float, float, float]:
-        predicted = 0.5 + 0.5 * score
-        if score >= 1.0:
-            return predicted, loss, -loss * (1.0 + score)
-        if score <= -1.0:
-            return predicted, 1.0 - loss, (1.0 - loss) * (1.0 - score)
-        return predicted, 1.0, 1.0 - 2.0 * loss - score
+    def _learn(self, one: Batch, action: int, loss: float) -> float:
+        """One observation more in the block of the action."""
+        rows, at, block = dense(one.rows), one.row(action), one.block(action)
+        score = float(self._ridge.theta[block] @ rows[at])
+        self._ridge.learn(rows, at, block, 1.0 - loss)
+        return min(max(score, 0.0), 1.0)
 
 
 class OneRightExpert(_LinearExpert):
@@ -170,6 +120,10 @@ class OneRightExpert(_LinearExpert):
         self.features = features
         self.regularisation = regularisation
         self.alpha = alpha
+
+    def _begin(self, n_blocks: int, n_features: int) -> None:
+        super()._begin(n_blocks, n_features)
+        self._weights, self._pulls = np.zeros((2, n_blocks))
 
     def _predict(self, batch: Batch) -> Array:
         """The softmax of <θ, z> over the actions of each context."""

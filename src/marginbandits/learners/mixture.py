@@ -1,9 +1,8 @@
 """Mixture: classes of predictions are learnt while it plays.
 
-Nobody knows beforehand whether a line, a smooth curve or a tree fits, whether there is a margin, or whether exactly one
-action is right. Each expert predicts the reward of every action; the one that is then played tells how wrong each was,
-and needs no importance weight to do so: an expert is judged only where it was asked. With L_m the sum of its squared
-errors so far,
+Nobody knows beforehand whether a line, a smooth curve or a tree fits, or whether exactly one action is right. Each
+expert predicts the reward of every action; the one that is then played tells how wrong each was, and needs no
+importance weight to do so: an expert is judged only where it was asked. With L_m the sum of its squared errors so far,
 
     v_m ∝ exp(-η L_m),   play argmax_a Σ_m v_m (p_m(a) + width_m(a)),   L_m += (p_m(a_t) - (1 - ℓ_t))².
 
@@ -33,7 +32,7 @@ import numpy as np
 
 from marginbandits import laws
 from marginbandits.contexts import Batch, Rows, Shape, dense
-from marginbandits.experts import Expert, MarginExpert, OneRightExpert, RidgeExpert, TreesExpert
+from marginbandits.experts import Expert, OneRightExpert, RidgeExpert, TreesExpert
 from marginbandits.features import Bias, Chain, Concatenate, FeatureMap, Fourier, Identity, Standardise, feature_map
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.early import Round
@@ -95,7 +94,7 @@ class Mixture(Learner):
     @staticmethod
     @validated
     def usual(n_actions: ActionCount = 2, *, wide: bool = False, background: bool = False) -> list[Expert]:
-        """A line and a smooth curve, by least squares and with one action right; a line with a margin; and trees.
+        """A line and a smooth curve, by least squares and with one action right; and trees.
 
         Without those that know that one is right where contexts are `wide`, for they move every action in every round.
         Where there are more than `MANY` actions these borrow their widths: what they would say themselves is near 0 for
@@ -103,7 +102,7 @@ class Mixture(Learner):
         the same seed is no longer the same run.
         """
         curve = Chain([Standardise(bias=False), Concatenate([Bias(), Fourier(200)])])  # "fourier", but for 100 columns
-        by_squares = [RidgeExpert(), MarginExpert(), RidgeExpert(features=curve), TreesExpert(background=background)]
+        by_squares = [RidgeExpert(), RidgeExpert(features=curve), TreesExpert(background=background)]
         alpha = 1.0 if n_actions <= MANY else None
         one_right = [OneRightExpert(features=features, alpha=alpha) for features in ("raw", curve)]
         return by_squares if wide else [*by_squares, *one_right]

@@ -46,7 +46,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; at run time each name 
     from marginbandits.evaluation import interval, progressive_loss
     from marginbandits.experiments.simulate import Trace, simulate
     from marginbandits.experts import Expert, OneRightExpert, RidgeExpert, TreesExpert
-    from marginbandits.features import Bias, Chain, Concatenate, FeatureMap, Fourier, Identity, Standardise
+    from marginbandits.features import Bias, Chain, Concatenate, FeatureMap, Fourier, Identity, Standardise, Table
     from marginbandits.learners import (
         SOBA,
         Bag,
@@ -142,6 +142,7 @@ __all__ = [
     "Standardise",
     "Supervised",
     "Switching",
+    "Table",
     "Trace",
     "TreesExpert",
     "Uniform",

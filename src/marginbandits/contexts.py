@@ -31,6 +31,7 @@ from marginbandits.types import Array, Mask
 from marginbandits.validation import quoted
 
 __all__ = [
+    "CODES",
     "FLOAT64",
     "LARGEST",
     "Batch",
@@ -44,9 +45,13 @@ __all__ = [
     "read_numbers",
     "read_one",
     "refuse_bad",
+    "refuse_width",
     "several",
     "shared",
 ]
+
+CODES = 2**33
+"""The width of rows whose columns are codes of names and values (`features.entries`); no other row is as wide."""
 
 LARGEST = 1e100
 """Context values beyond this are refused: their squares would overflow in every method's arithmetic."""
@@ -105,7 +110,14 @@ class Shape:
     width: int
     sparse: bool = False
 
+    @property
+    def named(self) -> bool:
+        """Whether contexts have names and values."""
+        return self.width == CODES
+
     def __str__(self) -> str:
+        if self.named:
+            return "mappings, one for each action" if self.shared else "a mapping"
         return f"{'rows' if self.shared else 'a vector'} of {self.width} features"
 
 
@@ -184,7 +196,7 @@ def read_one(context: Any, shape: Shape | None) -> tuple[Rows, bool]:
     elif scipy.sparse.issparse(context):
         rows_of_actions = context.ndim == 2 and (context.shape[0] > 1 or (shape is not None and shape.shared))
         together = bool(rows_of_actions)
-        return _refuse_width(_from_scipy(context), together, shape), together
+        return refuse_width(_from_scipy(context), together, shape), together
     else:
         x = read_numbers("context", context)
     if x.ndim not in (1, 2) or x.size == 0:
@@ -194,7 +206,7 @@ def read_one(context: Any, shape: Shape | None) -> tuple[Rows, bool]:
         x = x.copy()
     rows = x if together else x[None]
     refuse_bad("context", rows)
-    return _refuse_width(rows, together, shape), together
+    return refuse_width(rows, together, shape), together
 
 
 def read_many(contexts: Any, shape: Shape | None) -> tuple[list[Rows], Rows | None, bool]:
@@ -205,7 +217,7 @@ def read_many(contexts: Any, shape: Shape | None) -> tuple[list[Rows], Rows | No
     if scipy.sparse.issparse(contexts):
         if contexts.ndim != 2:
             raise ValueError(f"contexts must be n sparse rows, got shape {contexts.shape}")
-        return [], _refuse_width(_from_scipy(contexts), False, shape), False
+        return [], refuse_width(_from_scipy(contexts), False, shape), False
     # An array, or a frame, whose columns are no contexts; or else a sequence of contexts.
     contexts = (read_numbers if hasattr(contexts, "__array__") else several)("contexts", contexts)
     uniform = isinstance(contexts, np.ndarray) or len({_outline(one) for one in contexts}) == 1
@@ -216,7 +228,7 @@ def read_many(contexts: Any, shape: Shape | None) -> tuple[list[Rows], Rows | No
         refuse_bad("contexts", batch.reshape(-1, max(batch.shape[-1], 1)))
         together = batch.ndim == 3
         if len(batch):
-            _refuse_width(batch.reshape(-1, batch.shape[-1]), together, shape)
+            refuse_width(batch.reshape(-1, batch.shape[-1]), together, shape)
         return (list(batch), None, True) if together else ([], batch, False)
     read = [read_one(one, shape) for one in contexts]
     layouts = {together for _, together in read}
@@ -231,7 +243,8 @@ def read_many(contexts: Any, shape: Shape | None) -> tuple[list[Rows], Rows | No
     return [], _stacked([rows for rows, _ in read]), False
 
 
-def _refuse_width(rows: Rows, together: bool, shape: Shape | None) -> Rows:
+def refuse_width(rows: Rows, together: bool, shape: Shape | None) -> Rows:
+    """The rows, if they are laid out, named and as wide as those before them."""
     if shape is not None and (shape.shared != together or shape.width != rows.shape[1]):
         raise ValueError(f"context must be {shape} as before, got {Shape(together, rows.shape[1])}")
     if isinstance(rows, Sparse) and (rows.width == 0 or len(rows) == 0):

@@ -33,7 +33,7 @@ import numpy.typing as npt
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, dense
 from marginbandits.experts.expert import Expert
-from marginbandits.features import Features
+from marginbandits.features import Maps
 from marginbandits.oracles.ridge import Ridge
 from marginbandits.state import Field, Journal
 from marginbandits.types import Array
@@ -74,7 +74,7 @@ class RidgeExpert(_LinearExpert):
     """Least squares of the reward."""
 
     @validated
-    def __init__(self, *, features: Features = "raw", regularisation: Strength = 0.1, alpha: Widths = 0.2) -> None:
+    def __init__(self, *, features: Maps = "raw", regularisation: Strength = 0.1, alpha: Widths = 0.2) -> None:
         self.features = features
         self.regularisation = regularisation
         self.alpha = alpha
@@ -113,7 +113,7 @@ class OneRightExpert(_LinearExpert):
     def __init__(
         self,
         *,
-        features: Features = "raw",
+        features: Maps = "raw",
         regularisation: Strength = 0.05,
         alpha: Annotated[float | None, OneOf(Real(0), Instance(type(None)))] = 1.0,
     ) -> None:

@@ -34,7 +34,7 @@ import numpy.typing as npt
 from marginbandits.contexts import Batch, dense
 from marginbandits.experts.expert import Expert
 from marginbandits.experts.later import Later
-from marginbandits.features import Features, Identity
+from marginbandits.features import Identity, Maps
 from marginbandits.oracles.extra_trees import Forest, grow, joined, walk
 from marginbandits.state import COUNT, Field, zeros
 from marginbandits.types import Array
@@ -69,7 +69,7 @@ class TreesExpert(Expert):
         growth: Annotated[float, Real(above=1, high=100)] = 1.4,
         memory: Annotated[int, Integer(FIRST, 10**7)] = 10_000,
         background: bool = False,
-        features: Features = Identity(),  # noqa: B008  # a recipe, never changed
+        features: Maps = Identity(),  # noqa: B008  # a recipe, never changed
     ) -> None:
         self.n_trees = n_trees
         self.n_columns = n_columns

@@ -2,8 +2,9 @@
 
 from marginbandits.features.fourier import Fourier
 from marginbandits.features.maps import Bias, Chain, Concatenate, FeatureMap, Identity
-from marginbandits.features.names import Features, MaybeFeatures, feature_map
+from marginbandits.features.names import Features, Given, Maps, MaybeFeatures, feature_map
 from marginbandits.features.scaling import Standardise
+from marginbandits.features.table import Table
 
 __all__ = [
     "Bias",
@@ -12,8 +13,11 @@ __all__ = [
     "FeatureMap",
     "Features",
     "Fourier",
+    "Given",
     "Identity",
+    "Maps",
     "MaybeFeatures",
     "Standardise",
+    "Table",
     "feature_map",
 ]

@@ -4,22 +4,29 @@
 "fourier"   the raw features and random Fourier features of them, side by side
 """
 
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from marginbandits.features.fourier import Fourier
 from marginbandits.features.maps import Bias, Chain, Concatenate, FeatureMap
 from marginbandits.features.scaling import Standardise
+from marginbandits.features.table import Table
 from marginbandits.validation import Choice, Instance, OneOf
 
-__all__ = ["Features", "MaybeFeatures", "feature_map"]
+__all__ = ["Features", "Given", "Maps", "MaybeFeatures", "feature_map"]
 
-Features = Annotated[str | FeatureMap, OneOf(Choice("raw", "fourier"), Instance(FeatureMap))]
-MaybeFeatures = Annotated[str | FeatureMap | None, OneOf(Choice("raw", "fourier"), Instance(FeatureMap, type(None)))]
+Given: TypeAlias = str | FeatureMap | Table
+_NAMES = Choice("raw", "fourier")
+Features = Annotated[Given, OneOf(_NAMES, Instance(FeatureMap, Table))]
+MaybeFeatures = Annotated[Given | None, OneOf(_NAMES, Instance(FeatureMap, Table, type(None)))]
 """None leaves the choice to the learner."""
+Maps = Annotated[str | FeatureMap, OneOf(_NAMES, Instance(FeatureMap))]
+"""Of what has columns already."""
 
 
-def feature_map(features: str | FeatureMap) -> FeatureMap:
-    """The recipe a name stands for; a recipe stands for itself."""
+def feature_map(features: Given) -> FeatureMap:
+    """The recipe a name stands for; a recipe stands for itself, and a table for that of the features after it."""
+    if isinstance(features, Table):
+        features = features.features
     if isinstance(features, FeatureMap):
         return features
     if features == "raw":

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from marginbandits.exports import on_demand
 
 if TYPE_CHECKING:
-    from marginbandits.learners.base import Learner, load, loads
+    from marginbandits.learners.base import Learner
     from marginbandits.learners.baselines import (
         SOBA,
         Bag,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from marginbandits.learners.exponential_weights import ExponentialWeights
     from marginbandits.learners.hinge_lmc import FaithfulHingeLMC, HingeLMC
     from marginbandits.learners.lipschitz_ftl import FaithfulLipschitzFTL, LipschitzFTL
+    from marginbandits.learners.loading import load, loads
     from marginbandits.learners.mixture import Mixture
     from marginbandits.learners.smooth_ftl import FaithfulSmoothFTL, SmoothFTL
 

@@ -24,8 +24,9 @@ from typing import Any, ClassVar, SupportsFloat
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits import laws, saving
+from marginbandits import laws
 from marginbandits.contexts import (
+    CODES,
     FLOAT64,
     Batch,
     Rows,
@@ -34,20 +35,19 @@ from marginbandits.contexts import (
     as_sparse,
     dense,
     per_action,
-    read_many,
-    read_one,
     several,
     shared,
 )
-from marginbandits.features import FeatureMap, feature_map
+from marginbandits.features import FeatureMap, Given, Table, feature_map
 from marginbandits.learners.early import Early, Round
 from marginbandits.learners.inputs import each, is_one_mask, read_decision, read_loss, read_mask, read_masks
+from marginbandits.learners.reading import Reader
 from marginbandits.learners.stored import Stored
 from marginbandits.state import Field, Journal, Record, State, TooLargeError, room, zeros
 from marginbandits.types import Array, Decision, Mask
 from marginbandits.validation import remembered
 
-__all__ = ["Learner", "load", "loads"]
+__all__ = ["Learner"]
 
 Parts = Mapping[str, Record | Field]
 
@@ -64,6 +64,9 @@ class Learner(Stored, ABC):
     journals: ClassVar[bool] = False
     """Whether `_update` puts what it changes into `self._journal` itself."""
 
+    takes_names: ClassVar[bool] = True
+    """Whether contexts may be mappings of names and values."""
+
     needs_every_row: ClassVar[bool] = False
     """Whether a K x d context must have K rows; then those of unavailable actions are the mean of the others."""
 
@@ -71,9 +74,10 @@ class Learner(Stored, ABC):
     """How many first rounds are learnt anew, at every doubling, once the scale of contexts is known (see `early`); a
     learner that has any fills `_anew`, and names EARLY among its `constants`."""
 
-    def __init__(self, n_actions: int, *, features: str | FeatureMap, seed: int | np.random.Generator | None) -> None:
+    def __init__(self, n_actions: int, *, features: Given, seed: int | np.random.Generator | None) -> None:
         self.n_actions = n_actions
         self.features = features
+        self._reader = Reader(features)
         self.seed: int | np.random.Generator | None = remembered(seed)
         entropy = np.random.default_rng(self.seed).integers(2**63, size=4).tolist()
         own = np.random.SeedSequence(entropy).spawn(2)
@@ -86,6 +90,7 @@ class Learner(Stored, ABC):
         self._journal = Journal()
         self._shape: Shape | None = None
         self._vector: tuple[int] | None = None  # the shape of vectors that features alone check, where there are any
+        self._names: Table | None = None
         self._map: FeatureMap | None = None
         self._state: State | None = None
         self._early: Early | None = None
@@ -227,7 +232,7 @@ class Learner(Stored, ABC):
         ):
             self._usual.rows = context[None]
             return self._usual, None
-        rows, together = read_one(context, self._shape)
+        rows, together = self._reader.one(context, self._shape)
         return self._one(rows, together, available)
 
     def _one(self, rows: Rows, together: bool, available: Any) -> tuple[Batch, Mask | None]:
@@ -248,7 +253,7 @@ class Learner(Stored, ABC):
         return shared([kept]), mask
 
     def _read_each(self, contexts: Any, available: Any) -> list[tuple[Batch, Mask | None]]:
-        found, rows, together = read_many(contexts, self._shape)
+        found, rows, together = self._reader.many(contexts, self._shape)
         if rows is not None:
             found = list(map(per_action(rows, 1).rows_of, range(len(rows))))
         masks = read_masks(available, len(found))
@@ -259,6 +264,10 @@ class Learner(Stored, ABC):
         if together and self.needs_every_row and len(rows) != self.n_actions:
             raise ValueError(f"context must have a row for each of {self.n_actions} actions, got {len(rows)}")
         if isinstance(rows, Sparse):
+            if rows.width == CODES and self.takes_names:
+                return rows
+            if rows.width == CODES:
+                raise ValueError(f"context of {type(self).__name__} must be numbers, got names and values")
             return rows if self.takes_sparse and (self._shape is None or self._shape.sparse) else rows.dense()
         if self._shape is not None and self._shape.sparse:
             return as_sparse(rows)
@@ -282,6 +291,8 @@ class Learner(Stored, ABC):
         if self._map is None:
             law = laws.uniform(batch)
         else:
+            if self._names is not None:
+                batch.rows = self._names.transform(batch.rows)
             batch.rows = self._map.transform(batch.rows)
             law = self._laws(batch)
         if mask is None:
@@ -292,7 +303,7 @@ class Learner(Stored, ABC):
 
     def _laws_of(self, contexts: Any, available: Any) -> tuple[Array, npt.NDArray[np.int64]]:
         """All laws in one array, and where each begins; in one go where no rows are to be left out."""
-        several_rows, rows, together = read_many(contexts, self._shape)
+        several_rows, rows, together = self._reader.many(contexts, self._shape)
         plain = available is None or (rows is not None and is_one_mask(available))
         if plain and (rows is None or len(rows)) and (rows is not None or several_rows):
             if rows is not None:
@@ -328,12 +339,14 @@ class Learner(Stored, ABC):
 
     def _learn(self, batch: Batch, action: int, loss: float, probability: float) -> None:
         if self._map is None:
-            self._start(Shape(batch.shared, batch.rows.shape[1], isinstance(batch.rows, Sparse)))
+            self._start(Shape(batch.shared, batch.rows.shape[1], self.takes_sparse and isinstance(batch.rows, Sparse)))
             assert self._map is not None
         elif not self.journals:
             assert self._state is not None
             for array in self._state.arrays().values():
                 self._journal.keep(array)
+        if self._names is not None:
+            batch.rows = self._names.observe(batch.rows)
         if self._early is None:
             batch.rows = self._observed(batch.rows)
             self._update(batch, action, loss, probability)
@@ -356,17 +369,22 @@ class Learner(Stored, ABC):
 
     def _start(self, shape: Shape, size: int | None = None) -> None:
         """Allocate everything, in at most so many bytes; the journal remembers that there was nothing."""
-        for name in ("_shape", "_map", "_state", "_vector", "_early", "_taken"):
+        for name in ("_shape", "_names", "_map", "_state", "_vector", "_early", "_taken"):
             self._journal.keep_attribute(self, name)
         self._journal.keep_attribute(self._journal, "records")
         self._chance()
         try:
             with room(size) as taken:
-                started = feature_map(self.features).start(shape.width, self._rng, sparse=shape.sparse)
-                parts = self._begin(shape, started.n_outputs)
+                seen, parts = shape, dict[str, Record | Field]()
+                if shape.named:
+                    self._names = self._reader.table.start(sparse=self.takes_sparse)
+                    seen = Shape(shape.shared, self._names.n_outputs, self.takes_sparse)
+                    parts["table"] = self._names
+                started = feature_map(self.features).start(seen.width, self._rng, sparse=seen.sparse)
+                parts |= self._begin(seen, started.n_outputs)
                 if self.EARLY:
-                    self._early = Early(self.EARLY, shape.shared, self.n_actions, shape.width)
-                    parts = {**parts, "early": self._early}
+                    self._early = Early(self.EARLY, seen.shared, self.n_actions, seen.width)
+                    parts["early"] = self._early
                 self._taken = taken()
         except TooLargeError as error:
             raise TooLargeError(
@@ -378,20 +396,10 @@ class Learner(Stored, ABC):
         self._journal.keep_no_more()  # to take this back is to have no state at all
         self._shape, self._map = shape, started
         plain = type(self)._admitted is Learner._admitted and started.checks_rows
-        if plain and not shape.shared and not shape.sparse:
+        if plain and not (shape.shared or shape.sparse or shape.named):
             self._vector = (shape.width,)
 
     def _chance(self) -> np.random.Generator:
         """The learner's own generator, for `_update`: what is drawn can be taken back."""
         self._journal.keep_generator(self._rng)
         return self._rng
-
-
-def load(source: saving.Source) -> Learner:
-    """The learner saved to a path or file, whatever its class; see `Learner.save`."""
-    return Learner.load(source)
-
-
-def loads(content: bytes) -> Learner:
-    """The learner whose `dumps` these bytes are, whatever its class."""
-    return Learner.loads(content)

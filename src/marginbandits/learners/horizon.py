@@ -18,6 +18,7 @@ class HorizonLearner(Learner):
     """Checks before anything changes; a subclass sets these three and says how many rounds it has learnt."""
 
     competes = False
+    takes_names = False
     needs_every_row = True
     horizon: int
     n_features: int | None

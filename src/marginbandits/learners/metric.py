@@ -5,14 +5,14 @@ points outside; features of them are the space's by definition.
 """
 
 from marginbandits.contexts import Rows, Shape, dense
-from marginbandits.features import FeatureMap, Identity
+from marginbandits.features import Given, Identity
 from marginbandits.learners.base import Learner
 from marginbandits.scores.lipschitz import Space
 
 __all__ = ["MetricContexts", "default_features"]
 
 
-def default_features(features: str | FeatureMap | None, space: Space | None) -> str | FeatureMap:
+def default_features(features: Given | None, space: Space | None) -> Given:
     """What is not chosen: contexts as they are in a space that was given, standardised otherwise."""
     if features is not None:
         return features
@@ -22,6 +22,7 @@ def default_features(features: str | FeatureMap | None, space: Space | None) -> 
 class MetricContexts(Learner):
     """A subclass sets `_space`."""
 
+    takes_names = False
     needs_every_row = True
     _space: Space
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from marginbandits.contexts import Batch, Shape, dense
-from marginbandits.features import FeatureMap
+from marginbandits.features import Given
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.oracles.online_regression import OnlineRegression
 from marginbandits.oracles.ridge import Ridge
@@ -29,7 +29,7 @@ class RidgeLearner(Learner):
         n_actions: int,
         *,
         regularisation: float,
-        features: str | FeatureMap,
+        features: Given,
         seed: int | np.random.Generator | None,
     ) -> None:
         super().__init__(n_actions, features=features, seed=seed)
@@ -64,7 +64,7 @@ class OracleLearner(Learner):
         *,
         learning_rate: float,
         weighted: bool,
-        features: str | FeatureMap,
+        features: Given,
         seed: int | np.random.Generator | None,
     ) -> None:
         super().__init__(n_actions, features=features, seed=seed)

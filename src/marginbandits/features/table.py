@@ -1,0 +1,269 @@
+"""A schema: what a context of names and values becomes.
+
+`entries` says what is read: (code, value) pairs. Here every code gets a column of its own, in the order of being
+learnt, as long as there is room: it is looked for at its hash and the places after it, and takes the first that is
+free. Only when all of those are taken does it share a column, with a sign drawn by its hash; `n_collisions` counts
+that. What has never been learnt has no column, and says nothing.
+
+Where rows are kept sparse, there are 2^18 columns and numbers are standardised here, for what is sparse is never
+centred elsewhere; where they are dense, there are 2^8, and numbers stay what they are, for what follows standardises
+all columns. A number that is absent counts as the mean of those before it.
+
+>>> table = Table(text=["title"]).start(sparse=True)
+>>> rows = table.observe(table.codes([{"age": 31, "title": "red shoes"}, {"age": 47, "title": "blue shoes"}]))
+>>> rows.shape, rows.starts, rows.values
+((2, 262144), array([0, 3, 6]), array([-0.71,  1.  ,  1.  ,  0.71,  1.  ,  1.  ]))
+>>> table.n_names, table.n_collisions
+(4, 0)
+"""
+
+import copy
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.compiled import kernel
+from marginbandits.contexts import CODES, LARGEST, Rows, Sparse
+from marginbandits.features.entries import Entries
+from marginbandits.features.maps import FeatureMap
+from marginbandits.saving import Part
+from marginbandits.state import COUNT, SQUARES, Field, Journal, Record, zeros
+from marginbandits.types import Array
+from marginbandits.validation import Choice, Instance, Integer, ListOf, OneOf, validated
+
+__all__ = ["Table"]
+
+Names = Annotated[list[str] | None, OneOf(ListOf(Instance(str)), Instance(type(None)))]
+Pairs = Annotated[list[list[str]] | None, OneOf(ListOf(ListOf(Instance(str))), Instance(type(None)))]
+Places = npt.NDArray[np.int64]
+
+BITS = {True: 18, False: 8}
+"""Of sparse rows, and of dense ones: 2^BITS columns."""
+_CLIP = 5.0
+_COUNT, _MEAN, _SQUARE = range(3)
+
+
+class Table(Part, Record):
+    """Contexts that are mappings, read by name; then `features`, as of any other context.
+
+    Strings are categories, or `text` where they are declared so or have a space in them and are not declared
+    `categorical`; names to `drop` are not read; `interactions` are pairs of names, or of namespaces, whose entries are
+    multiplied. There are 2^`hash_bits` columns.
+    """
+
+    sparse: bool
+    n_outputs: int
+    _owners: Places
+    _moments: Array
+    _collisions: Places
+
+    @validated
+    def __init__(
+        self,
+        *,
+        text: Names = None,
+        categorical: Names = None,
+        drop: Names = None,
+        interactions: Pairs = None,
+        hash_bits: Annotated[int | None, OneOf(Integer(1, 26), Instance(type(None)))] = None,
+        features: Annotated[str | FeatureMap, OneOf(Choice("raw", "fourier"), Instance(FeatureMap))] = "raw",
+        seed: Annotated[int, Integer(0, 2**32 - 1)] = 0,
+    ) -> None:
+        for position, pair in enumerate(interactions or ()):
+            if len(pair) != 2:
+                raise ValueError(f"interactions[{position}] must be a pair of names, got {pair}")
+        self.text, self.categorical, self.drop, self.interactions = text, categorical, drop, interactions
+        self.hash_bits, self.features, self.seed = hash_bits, features, seed
+        self._entries = Entries(
+            text=text or (),
+            categorical=categorical or (),
+            drop=drop or (),
+            interactions=[(one, other) for one, other in interactions or ()],
+            seed=seed,
+        )
+
+    def codes(self, contexts: Sequence[Mapping[str, Any]]) -> Sparse:
+        """What is written in each context, one row each: columns are codes, and in the context's order."""
+        read = [self._entries.read(one) for one in contexts]
+        if len(read) == 1:
+            codes, values = read[0]
+            starts = np.array([0, len(codes)])
+        else:
+            codes, values = [code for one, _ in read for code in one], [value for _, one in read for value in one]
+            starts = np.concatenate([[0], np.cumsum([len(one) for one, _ in read])])
+        return Sparse(np.array(values, np.float64), np.array(codes, np.int64), starts, CODES)
+
+    def start(self, *, sparse: bool) -> Self:
+        """A fresh copy, whose rows are sparse or dense."""
+        started = copy.deepcopy(self)
+        started.sparse = sparse
+        started.n_outputs = 2 ** (BITS[sparse] if self.hash_bits is None else self.hash_bits)
+        started._owners = zeros((started.n_outputs,), np.int64)  # 1 + the code that has the column; 0 where none has
+        started._moments = zeros((3, started.n_outputs))  # of numbers
+        started._collisions = np.zeros(1, np.int64)
+        started.attach(Journal())
+        return started
+
+    @property
+    def n_names(self) -> int:
+        """How many entries have columns."""
+        return int(np.count_nonzero(self._owners))
+
+    @property
+    def n_collisions(self) -> int:
+        """How many entries that were learnt had to share one."""
+        return int(self._collisions[0])
+
+    def transform(self, rows: Rows) -> Rows:
+        """Rows of codes as rows of columns."""
+        assert isinstance(rows, Sparse)
+        columns, signs, fresh = self._places(rows)
+        return self._rows(rows, columns, np.where(fresh, 0, signs))
+
+    def observe(self, rows: Rows) -> Rows:
+        """The same, after learning what there is and how large numbers are."""
+        assert isinstance(rows, Sparse)
+        columns, signs, fresh = self._places(rows)
+        own, at = columns[fresh], columns[(rows.columns & 1 == 1) & (signs != 0)]
+        self.journal.keep(self._owners, own)
+        self.journal.keep(self._collisions)
+        self.journal.keep(self._moments, (slice(None), at))
+        self._owners[own] = rows.columns[fresh] + 1
+        self._collisions += int(np.count_nonzero(self._owners[columns] != rows.columns + 1))
+        _count(rows.columns, columns, rows.values, self._moments)
+        return self._rows(rows, columns, signs)
+
+    def _places(self, rows: Sparse) -> tuple[Places, Places, npt.NDArray[np.bool_]]:
+        n = len(rows.columns)
+        columns, signs, fresh = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.bool_)
+        _place(rows.columns, self._owners, columns, signs, fresh)
+        return columns, signs, fresh
+
+    def _rows(self, rows: Sparse, columns: Places, signs: Places) -> Rows:
+        if not self.sparse:
+            out = np.empty((len(rows), self.n_outputs))
+            _fill(rows.columns, rows.values, rows.starts, columns, signs, self._owners, self._moments, out)
+            return out
+        values, filled, starts = np.empty(len(columns)), np.empty(len(columns), np.int64), np.empty_like(rows.starts)
+        n = _sort(rows.columns, rows.values, rows.starts, columns, signs, self._moments, values, filled, starts)
+        return Sparse(values[:n], filled[:n], starts, self.n_outputs)
+
+    def fields(self) -> Mapping[str, Field]:
+        """The live state."""
+        return {
+            "owners": Field(self._owners, 0, CODES),
+            "moments": Field(self._moments, -LARGEST, SQUARES),
+            "collisions": Field(self._collisions, 0, COUNT),
+        }
+
+    def check(self) -> None:
+        """Every code has one column; counts and squares are not negative."""
+        owners = self._owners[self._owners > 0]
+        if len(np.unique(owners)) < len(owners):
+            raise ValueError("owners must have each code once")
+        if (self._moments[[_COUNT, _SQUARE]] < 0.0).any() or (self._moments[_COUNT] > COUNT).any():
+            raise ValueError("moments must have counts and squares of at least 0")
+
+
+_PROBES = 16
+"""Places that a code may have."""
+
+
+@kernel
+def _place(codes: Places, owners: Places, columns: Places, signs: Places, fresh: npt.NDArray[np.bool_]) -> None:
+    """The column of each code: its own; or a free one, which is `fresh`; or, with its sign, one that it shares."""
+    last = owners.shape[0] - 1
+    for k in range(codes.shape[0]):
+        owner = codes[k] + 1
+        home = (owner * 2654435761 >> 7) & last
+        columns[k], signs[k], fresh[k] = home, 1 if owner & 2 else -1, False
+        for probe in range(_PROBES):
+            at = (home + probe) & last
+            if owners[at] == owner:
+                columns[k], signs[k] = at, 1
+                break
+            if owners[at] == 0:
+                other = owner
+                for m in range(k):  # those of this round that have just been given a place
+                    if fresh[m] and columns[m] == at:
+                        other = codes[m] + 1
+                if other == owner:
+                    columns[k], signs[k], fresh[k] = at, 1, True
+                    break
+
+
+@kernel
+def _count(codes: Places, columns: Places, values: Array, moments: Array) -> None:
+    """Welford's update of every number; after 25 of them, one counts as far as five deviations."""
+    for k in range(codes.shape[0]):
+        if codes[k] & 1:
+            j, x = columns[k], values[k]
+            if moments[_COUNT, j] >= _CLIP * _CLIP:
+                reach = _CLIP * math.sqrt(moments[_SQUARE, j] / moments[_COUNT, j])
+                x = min(max(x, moments[_MEAN, j] - reach), moments[_MEAN, j] + reach)
+            moments[_COUNT, j] += 1.0
+            before = x - moments[_MEAN, j]
+            moments[_MEAN, j] += before / moments[_COUNT, j]
+            moments[_SQUARE, j] += before * (x - moments[_MEAN, j])
+
+
+@kernel
+def _fill(
+    codes: Places,
+    values: Array,
+    starts: Places,
+    columns: Places,
+    signs: Places,
+    owners: Places,
+    moments: Array,
+    out: Array,
+) -> None:
+    """Dense rows: sums of what shares a column; a number that is absent is its mean."""
+    for i in range(starts.shape[0] - 1):
+        row = out[i]
+        for j in range(row.shape[0]):
+            row[j] = moments[_MEAN, j] if owners[j] > 0 and (owners[j] - 1) & 1 else 0.0
+        for k in range(starts[i], starts[i + 1]):
+            j = columns[k]
+            if codes[k] & 1 and signs[k] and owners[j] == codes[k] + 1:
+                row[j] = 0.0
+        for k in range(starts[i], starts[i + 1]):
+            row[columns[k]] += signs[k] * values[k]
+
+
+@kernel
+def _sort(
+    codes: Places,
+    values: Array,
+    starts: Places,
+    columns: Places,
+    signs: Places,
+    moments: Array,
+    out: Array,
+    filled: Places,
+    ends: Places,
+) -> int:
+    """Sparse rows: standardised numbers, columns in order and each once; what has no column is left out."""
+    n = 0
+    ends[0] = 0
+    for i in range(starts.shape[0] - 1):
+        first = n
+        for k in np.argsort(columns[starts[i] : starts[i + 1]], kind="mergesort"):
+            k += starts[i]
+            j, x = columns[k], values[k]
+            if signs[k] == 0:
+                continue
+            if codes[k] & 1:
+                square = moments[_SQUARE, j]
+                x = (x - moments[_MEAN, j]) / math.sqrt(square / moments[_COUNT, j]) if square > 0.0 else 0.0
+                x = min(max(x, -_CLIP), _CLIP)
+            if n > first and filled[n - 1] == j:
+                out[n - 1] += signs[k] * x
+            else:
+                out[n], filled[n] = signs[k] * x, j
+                n += 1
+        ends[i + 1] = n
+    return n

@@ -1,0 +1,49 @@
+"""What users hand in as contexts, as rows: numbers of any layout (`contexts`), or names and values, by a `Table`.
+
+A mapping is one context; a list of mappings has one for each action, as a matrix has rows. Where several contexts are
+wanted, mappings are contexts, and so are the rows of a data frame whose columns are not all numbers.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from marginbandits import frames
+from marginbandits.contexts import Rows, Shape, read_many, read_one, refuse_width, several
+from marginbandits.features import Given, Table
+
+__all__ = ["Reader"]
+
+
+class Reader:
+    """Reads contexts for a learner with these features: by their table, if they are one, else by the usual one."""
+
+    def __init__(self, features: Given) -> None:
+        self.table = features if isinstance(features, Table) else Table()
+
+    def one(self, context: Any, shape: Shape | None) -> tuple[Rows, bool]:
+        """The rows of a context, checked, and whether there is one for each action."""
+        if isinstance(context, Mapping):
+            return refuse_width(self.table.codes([context]), False, shape), False
+        if isinstance(context, list | tuple) and context and isinstance(context[0], Mapping):
+            return refuse_width(self._rows("context", context), True, shape), True
+        if frames.is_row(context):
+            return self.one(dict(context.items()), shape)
+        return read_one(context, shape)
+
+    def many(self, contexts: Any, shape: Shape | None) -> tuple[list[Rows], Rows | None, bool]:
+        """The rows of contexts one by one, or (where each is one row) all rows at once; and the layout."""
+        if frames.is_frame(contexts):
+            contexts = frames.read_frame(contexts, named=shape is not None and shape.named)
+        first = contexts[0] if isinstance(contexts, list | tuple) and contexts else None
+        if isinstance(first, Mapping):
+            return [], refuse_width(self._rows("contexts", contexts), False, shape), False
+        if isinstance(first, list | tuple) and first and isinstance(first[0], Mapping):
+            each = [refuse_width(self._rows("contexts", one), True, shape) for one in contexts]
+            return each, None, True
+        return read_many(contexts, shape)
+
+    def _rows(self, name: str, contexts: Any) -> Rows:
+        for position, one in enumerate(several(name, contexts)):
+            if not isinstance(one, Mapping):
+                raise ValueError(f"{name}[{position}] must be a mapping as the first is, got {type(one).__name__}")
+        return self.table.codes(contexts)

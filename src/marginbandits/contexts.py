@@ -50,7 +50,7 @@ __all__ = [
     "shared",
 ]
 
-CODES = 2**33
+CODES = 2**49
 """The width of rows whose columns are codes of names and values (`features.entries`); no other row is as wide."""
 
 LARGEST = 1e100
@@ -104,19 +104,18 @@ Rows: TypeAlias = Array | Sparse
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What stays the same from the first context learnt on: layout, width, and whether rows are kept sparse."""
+    """What stays the same from the first context learnt on: layout, width, and whether rows are kept sparse.
+
+    Where contexts have names and values, each of these is given a column when it comes.
+    """
 
     shared: bool
     width: int
     sparse: bool = False
-
-    @property
-    def named(self) -> bool:
-        """Whether contexts have names and values."""
-        return self.width == CODES
+    named: bool = False
 
     def __str__(self) -> str:
-        if self.named:
+        if self.width == CODES:
             return "mappings, one for each action" if self.shared else "a mapping"
         return f"{'rows' if self.shared else 'a vector'} of {self.width} features"
 

@@ -8,7 +8,7 @@ K x d matrix (one row of features per action, one shared weight vector).
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, SupportsFloat, TypeAlias, TypeVar, runtime_checkable
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 __all__ = [
     "Array",
+    "Context",
     "Decision",
     "Environment",
     "FullInformation",
@@ -35,6 +36,8 @@ __all__ = [
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
+Context: TypeAlias = npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+"""What a learner acts on: numbers, or names and values; or either for each action."""
 Potential = TypeVar("Potential", contravariant=True)
 
 
@@ -156,21 +159,21 @@ class Learner(Protocol):
     def n_actions(self) -> int:
         """K."""
 
-    def law(self, context: npt.ArrayLike, *, available: npt.ArrayLike | None = None) -> Array:
+    def law(self, context: Context, *, available: npt.ArrayLike | None = None) -> Array:
         """The distribution `act` would draw from; nothing changes."""
 
-    def laws(self, contexts: npt.ArrayLike, *, available: npt.ArrayLike | None = None) -> Array | list[Array]:
+    def laws(self, contexts: Any, *, available: npt.ArrayLike | None = None) -> Array | list[Array]:
         """`law` for each context."""
 
-    def act(self, context: npt.ArrayLike, *, available: npt.ArrayLike | None = None) -> Decision:
+    def act(self, context: Context, *, available: npt.ArrayLike | None = None) -> Decision:
         """Draw an action from the law."""
 
-    def act_many(self, contexts: npt.ArrayLike, *, available: npt.ArrayLike | None = None) -> list[Decision]:
+    def act_many(self, contexts: Any, *, available: npt.ArrayLike | None = None) -> list[Decision]:
         """`act` for each context in turn."""
 
     def learn(
         self,
-        context: npt.ArrayLike,
+        context: Context,
         decision: Decision,
         loss: SupportsFloat | None = None,
         *,
@@ -181,7 +184,7 @@ class Learner(Protocol):
 
     def learn_many(
         self,
-        contexts: npt.ArrayLike,
+        contexts: Any,
         decisions: Iterable[Decision],
         losses: Iterable[SupportsFloat] | None = None,
         *,

@@ -4,7 +4,7 @@ A twin has its kernel's signature. `tests/test_twins.py` runs both on the same i
 what they have written; it fails for a kernel that has no twin here.
 """
 
-from tests.naive import features, laws, mixtures, regression, sampling, trees
+from tests.naive import features, laws, mixtures, regression, sampling, tables, trees
 from tests.naive.references import (
     OnlineRegression,
     believed_values,
@@ -44,6 +44,7 @@ __all__ = [
     "sharpened",
     "standardise",
     "subset_kernel",
+    "tables",
     "trees",
     "two_sided_cost",
 ]

@@ -64,14 +64,14 @@ def learn_sparse(values: Array, columns: Places, moments: Array, limit: float, c
         moments[[1, 2, 5], j] = square, math.sqrt(count / square) if square > 1e-200 else 0.0, count
 
 
-def _dense_rows(rng: np.random.Generator) -> tuple[Array, Array, float, float]:
+def _dense_rows(rng: np.random.Generator) -> tuple[Array, Array, float, float, bool]:
     d, count = pick(rng, 1, 5), pick(rng, 0.0, 1.0, 7.0, 8.0, 9.0, 15.0, 60.0)
     rows = some(rng, pick(rng, 0, 1, 12), d) * pick(rng, 1.0, 1.0, 30.0)
-    return rows, _moments(rng, d, count), pick(rng, math.inf, 10.0), pick(rng, 3.0, 1.5)
+    return rows, _moments(rng, d, count), pick(rng, math.inf, 10.0), pick(rng, 3.0, 1.5), pick(rng, False, True)
 
 
 @twin(scaling._learn, _dense_rows)
-def learn(rows: Array, moments: Array, limit: float, clip: float) -> None:
+def learn(rows: Array, moments: Array, limit: float, clip: float, named: bool) -> None:
     """Row by row: clipped to what is believed, added to all rows and to the late half, which may replace them."""
     mean, square, scale, late_mean, late_square, counts = moments
     count = float(counts[0])
@@ -91,7 +91,8 @@ def learn(rows: Array, moments: Array, limit: float, clip: float) -> None:
             trusted = (late_square > 1e-200) & (clip**2 * whole < square)
             mean[trusted], square[trusted] = late_mean[trusted], whole[trusted]
             late_mean[:] = late_square[:] = 0.0
-    scale[:] = [math.sqrt(count / (one * len(mean))) if one > 1e-200 else 0.0 for one in square]
+    d = int((square > 1e-200).sum()) if named else len(mean)
+    scale[:] = [math.sqrt(count / (one * d)) if one > 1e-200 else 0.0 for one in square]
     counts[:] = count
 
 
@@ -102,27 +103,30 @@ def _add(x: Array, mean: Array, square: Array, n: float) -> None:
     square += n * (mean - before) ** 2 + (x - mean) ** 2
 
 
-def _standard_rows(rng: np.random.Generator) -> tuple[Array, Array, float, float, Array]:
-    rows, moments, _, clip = _dense_rows(rng)
-    return rows, moments, clip, pick(rng, 1e100, 1.0), np.empty((len(rows), rows.shape[1] + pick(rng, 0, 1)))
+def _standard_rows(rng: np.random.Generator) -> tuple[Array, Array, float, float, bool, Array]:
+    rows, moments, _, clip, named = _dense_rows(rng)
+    moments[2, rng.random(rows.shape[1]) < 0.3] = 0.0
+    return rows, moments, clip, pick(rng, 1e100, 1.0), named, np.empty((len(rows), rows.shape[1] + pick(rng, 0, 1)))
 
 
 @twin(scaling._standardise, _standard_rows)
-def standardise(rows: Array, moments: Array, clip: float, largest: float, out: Array) -> bool:
+def standardise(rows: Array, moments: Array, clip: float, largest: float, named: bool, out: Array) -> bool:
     d = rows.shape[1]
+    unit = math.sqrt(max((moments[2] > 0).sum(), 1) if named else d)
     out[:, d:] = 1.0
-    out[:, :d] = np.clip((rows - moments[0]) * moments[2] * math.sqrt(d), -clip, clip) / math.sqrt(d)
+    out[:, :d] = np.clip((rows - moments[0]) * moments[2] * unit, -clip, clip) / unit
     return bool((np.abs(rows) <= largest).all())
 
 
-def _observed(rng: np.random.Generator) -> tuple[Array, Array, float, float, float, Array, int, Array]:
-    rows, moments, limit, clip = _dense_rows(rng)
+def _observed(rng: np.random.Generator) -> tuple[Array, Array, float, float, float, bool, Array, int, Array]:
+    rows, moments, limit, clip, named = _dense_rows(rng)
     return (
         rows,
         moments,
         limit,
         clip,
         pick(rng, 1e100, 1.0),
+        named,
         np.empty(moments.size + 1),
         5,
         np.empty((len(rows), rows.shape[1] + 1)),
@@ -131,10 +135,18 @@ def _observed(rng: np.random.Generator) -> tuple[Array, Array, float, float, flo
 
 @twin(scaling._observe, _observed)
 def observe(
-    rows: Array, moments: Array, limit: float, clip: float, largest: float, last: Array, stamp: int, out: Array
+    rows: Array,
+    moments: Array,
+    limit: float,
+    clip: float,
+    largest: float,
+    named: bool,
+    last: Array,
+    stamp: int,
+    out: Array,
 ) -> bool:
     if not (np.abs(rows) <= largest).all():
         return False
     last[:] = [*moments.ravel(), stamp]
-    learn(rows, moments, limit, clip)
-    return bool(standardise(rows, moments, clip, largest, out))
+    learn(rows, moments, limit, clip, named)
+    return bool(standardise(rows, moments, clip, largest, named, out))

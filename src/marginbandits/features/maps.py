@@ -47,6 +47,8 @@ class FeatureMap(Part, Record, ABC):
     _own: bool
     sparse: bool
     """Whether it maps sparse rows to sparse rows; else it takes either, and gives dense ones."""
+    named: bool
+    """Whether columns are given out as names come, so that many may be empty for ever."""
 
     @validated
     def start(
@@ -55,11 +57,12 @@ class FeatureMap(Part, Record, ABC):
         rng: Annotated[np.random.Generator, Instance(np.random.Generator)],
         *,
         sparse: Annotated[bool, Instance(bool)] = False,
+        named: Annotated[bool, Instance(bool)] = False,
     ) -> Self:
         """A fresh copy that maps rows of width `n_inputs`; whatever is random in it is drawn from `rng`."""
         started = copy.deepcopy(self)
         started.n_inputs = n_inputs
-        started.sparse = sparse and self.takes_sparse
+        started.sparse, started.named = sparse and self.takes_sparse, named
         started._own = not type(self).__module__.startswith("marginbandits.")
         started._begin(n_inputs, rng)
         started.attach(Journal())
@@ -207,7 +210,7 @@ class Chain(_Compound):
         self.checks_rows = self.maps[0].checks_rows
         sparse = self.sparse
         for recipe in self.maps:
-            self._started.append(recipe.start(n_inputs, rng, sparse=sparse))
+            self._started.append(recipe.start(n_inputs, rng, sparse=sparse, named=self.named))
             n_inputs, sparse = self._started[-1].n_outputs, self._started[-1].sparse
         self.n_outputs = n_inputs
 
@@ -228,7 +231,7 @@ class Concatenate(_Compound):
     takes_sparse = False
 
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
-        self._started = [recipe.start(n_inputs, rng) for recipe in self.maps]
+        self._started = [recipe.start(n_inputs, rng, named=self.named) for recipe in self.maps]
         self.n_outputs = sum(one.n_outputs for one in self._started)
 
     def _transform(self, rows: Array) -> Array:

@@ -56,7 +56,8 @@ class Standardise(FeatureMap):
     learners absorb. With `freeze_after=n` they stop at the n-th row, for learners that need one context to mean one
     thing for ever. A column that has not varied yet maps to 0; its first other value counts whole, so that a rare
     indicator is at the clip as soon as it appears. `clip` is above 1, because not all values can lie nearer to their
-    mean than their deviation. `bias` appends a constant 1.
+    mean than their deviation. `bias` appends a constant 1. Where columns are given out as names come (`Table`), d
+    counts those that have varied.
 
     Sparse columns are never centred: they are divided by the root mean square of what they are filled with, each value
     counting for at most clip² times the mean square before it.
@@ -92,7 +93,7 @@ class Standardise(FeatureMap):
         if type(rows) is not np.ndarray or rows.shape != self._single or rows.dtype is not FLOAT64:
             return super().transform(rows)
         out = np.empty(self._single_out)
-        if not _standardise(rows, self._moments, self.clip, LARGEST, out):
+        if not _standardise(rows, self._moments, self.clip, LARGEST, self.named, out):
             refuse_bad("context", rows)
         return out
 
@@ -102,7 +103,7 @@ class Standardise(FeatureMap):
             return super().observe(rows)
         out = np.empty(self._single_out)
         stamp = self.journal.stamp
-        if not _observe(rows, self._moments, self._limit, self.clip, LARGEST, self._last, stamp, out):
+        if not _observe(rows, self._moments, self._limit, self.clip, LARGEST, self.named, self._last, stamp, out):
             refuse_bad("context", rows)
         return out
 
@@ -110,7 +111,7 @@ class Standardise(FeatureMap):
         if isinstance(rows, Sparse):
             return self._scaled(rows)
         out = np.empty((rows.shape[0], self.n_outputs))
-        if not _standardise(rows, self._moments, self.clip, LARGEST, out):
+        if not _standardise(rows, self._moments, self.clip, LARGEST, self.named, out):
             refuse_bad("context", rows)
         return out
 
@@ -121,7 +122,7 @@ class Standardise(FeatureMap):
             return self._scaled(rows)
         out = np.empty((rows.shape[0], self.n_outputs))
         stamp = self.journal.stamp
-        if not _observe(rows, self._moments, self._limit, self.clip, LARGEST, self._last, stamp, out):
+        if not _observe(rows, self._moments, self._limit, self.clip, LARGEST, self.named, self._last, stamp, out):
             refuse_bad("context", rows)
         return out
 
@@ -164,7 +165,7 @@ def _learn_sparse(values: Array, columns: npt.NDArray[np.int64], moments: Array,
 
 
 @kernel
-def _learn(rows: Array, moments: Array, limit: float, clip: float) -> None:
+def _learn(rows: Array, moments: Array, limit: float, clip: float, named: bool) -> None:
     n, d = rows.shape
     mean, square, late_mean, late_square = moments[_MEAN], moments[_SQUARE], moments[_LATE_MEAN], moments[_LATE_SQUARE]
     count = moments[_COUNT, 0]
@@ -193,8 +194,13 @@ def _learn(rows: Array, moments: Array, limit: float, clip: float) -> None:
                     mean[j], square[j] = late_mean[j], whole
                 late_mean[j] = late_square[j] = 0.0
             half = count
+    filled = float(d)
+    if named:
+        filled = 0.0
+        for j in range(d):
+            filled += 1.0 if square[j] > _LEAST else 0.0
     for j in range(d):
-        moments[_SCALE, j] = math.sqrt(count / (square[j] * d)) if square[j] > _LEAST else 0.0
+        moments[_SCALE, j] = math.sqrt(count / (square[j] * filled)) if square[j] > _LEAST else 0.0
         moments[_COUNT, j] = count
 
 
@@ -202,11 +208,16 @@ def _learn(rows: Array, moments: Array, limit: float, clip: float) -> None:
 
 
 @kernel
-def _standardise(rows: Array, moments: Array, clip: float, largest: float, out: Array) -> bool:
+def _standardise(rows: Array, moments: Array, clip: float, largest: float, named: bool, out: Array) -> bool:
     """Features of all rows; False if any value is not within ±largest."""
     n, d = rows.shape
     mean, scale = moments[_MEAN], moments[_SCALE]
-    limit = clip / math.sqrt(d)
+    filled = float(d)
+    if named:
+        filled = 0.0
+        for j in range(d):
+            filled += 1.0 if scale[j] > 0.0 else 0.0
+    limit = clip / math.sqrt(max(filled, 1.0))
     good = True
     for i in range(n):
         for j in range(d):
@@ -219,7 +230,15 @@ def _standardise(rows: Array, moments: Array, clip: float, largest: float, out: 
 
 @kernel
 def _observe(
-    rows: Array, moments: Array, limit: float, clip: float, largest: float, last: Array, stamp: int, out: Array
+    rows: Array,
+    moments: Array,
+    limit: float,
+    clip: float,
+    largest: float,
+    named: bool,
+    last: Array,
+    stamp: int,
+    out: Array,
 ) -> bool:
     good = True
     for i in range(rows.shape[0]):
@@ -227,6 +246,6 @@ def _observe(
             good &= abs(rows[i, j]) <= largest
     if good:
         last[:-1], last[-1] = moments.ravel(), stamp
-        _learn(rows, moments, limit, clip)
-        _standardise(rows, moments, clip, largest, out)
+        _learn(rows, moments, limit, clip, named)
+        _standardise(rows, moments, clip, largest, named, out)
     return good

@@ -178,8 +178,8 @@ def _place(codes: Places, owners: Places, columns: Places, signs: Places, fresh:
     last = owners.shape[0] - 1
     for k in range(codes.shape[0]):
         owner = codes[k] + 1
-        home = (owner * 2654435761 >> 7) & last
-        columns[k], signs[k], fresh[k] = home, 1 if owner & 2 else -1, False
+        home = (codes[k] >> 1) & last
+        columns[k], signs[k], fresh[k] = home, 1 if (codes[k] >> 48) & 1 else -1, False
         for probe in range(_PROBES):
             at = (home + probe) & last
             if owners[at] == owner:

@@ -44,7 +44,7 @@ from marginbandits.learners.inputs import each, is_one_mask, read_decision, read
 from marginbandits.learners.reading import Reader
 from marginbandits.learners.stored import Stored
 from marginbandits.state import Field, Journal, Record, State, TooLargeError, room, zeros
-from marginbandits.types import Array, Decision, Mask
+from marginbandits.types import Array, Context, Decision, Mask
 from marginbandits.validation import remembered
 
 __all__ = ["Learner"]
@@ -71,13 +71,12 @@ class Learner(Stored, ABC):
     """Whether a K x d context must have K rows; then those of unavailable actions are the mean of the others."""
 
     EARLY: ClassVar[int] = 0
-    """How many first rounds are learnt anew, at every doubling, once the scale of contexts is known (see `early`); a
-    learner that has any fills `_anew`, and names EARLY among its `constants`."""
+    """How many first rounds are learnt anew (see `early`): then it fills `_anew`, and names EARLY among `constants`."""
 
     def __init__(self, n_actions: int, *, features: Given, seed: int | np.random.Generator | None) -> None:
         self.n_actions = n_actions
         self.features = features
-        self._reader = Reader(features)
+        self._reader = Reader(features, "" if self.takes_names else type(self).__name__)
         self.seed: int | np.random.Generator | None = remembered(seed)
         entropy = np.random.default_rng(self.seed).integers(2**63, size=4).tolist()
         own = np.random.SeedSequence(entropy).spawn(2)
@@ -125,7 +124,7 @@ class Learner(Stored, ABC):
 
     # What users call.
 
-    def law(self, context: npt.ArrayLike, *, available: npt.ArrayLike | None = None) -> Array:
+    def law(self, context: Context, *, available: npt.ArrayLike | None = None) -> Array:
         """The distribution `act` would draw from, one probability for each action; nothing is drawn or changed."""
         with self._lock:
             return self._law_of(*self._read(context, available))
@@ -139,7 +138,7 @@ class Learner(Stored, ABC):
             return flat.reshape(len(sizes), sizes[0] if len(sizes) else self.n_actions)
         return np.split(flat, starts[1:-1])
 
-    def act(self, context: npt.ArrayLike, *, available: npt.ArrayLike | None = None) -> Decision:
+    def act(self, context: Context, *, available: npt.ArrayLike | None = None) -> Decision:
         """Draw an action from the law of this context; nothing that has been learnt changes.
 
         `available` is a mask of the actions: the others are not played. The decision carries the exact probability.
@@ -169,7 +168,7 @@ class Learner(Stored, ABC):
 
     def learn(
         self,
-        context: npt.ArrayLike,
+        context: Context,
         decision: Decision,
         loss: SupportsFloat | None = None,
         *,
@@ -240,10 +239,8 @@ class Learner(Stored, ABC):
         if not together:
             mask = self._everything if available is None else read_mask(available, self.n_actions)
             return Batch(rows, False, self._everyone, mask), None
-        if available is None:
-            return shared([rows]), None
-        mask = read_mask(available, len(rows))
-        if mask.all():
+        mask = None if available is None else read_mask(available, len(rows))
+        if mask is None or mask.all():
             return shared([rows]), None
         if self.needs_every_row:
             filled = dense(rows).copy()
@@ -264,11 +261,8 @@ class Learner(Stored, ABC):
         if together and self.needs_every_row and len(rows) != self.n_actions:
             raise ValueError(f"context must have a row for each of {self.n_actions} actions, got {len(rows)}")
         if isinstance(rows, Sparse):
-            if rows.width == CODES and self.takes_names:
-                return rows
-            if rows.width == CODES:
-                raise ValueError(f"context of {type(self).__name__} must be numbers, got names and values")
-            return rows if self.takes_sparse and (self._shape is None or self._shape.sparse) else rows.dense()
+            sparse = self.takes_sparse and (self._shape is None or self._shape.sparse)
+            return rows if sparse or rows.width == CODES else rows.dense()
         if self._shape is not None and self._shape.sparse:
             return as_sparse(rows)
         return rows
@@ -305,7 +299,7 @@ class Learner(Stored, ABC):
         """All laws in one array, and where each begins; in one go where no rows are to be left out."""
         several_rows, rows, together = self._reader.many(contexts, self._shape)
         plain = available is None or (rows is not None and is_one_mask(available))
-        if plain and (rows is None or len(rows)) and (rows is not None or several_rows):
+        if plain and (several_rows if rows is None else len(rows)):
             if rows is not None:
                 mask = None if available is None else np.tile(read_mask(available, self.n_actions), len(rows))
                 batch = per_action(self._admitted(rows, False), self.n_actions, mask)
@@ -339,7 +333,8 @@ class Learner(Stored, ABC):
 
     def _learn(self, batch: Batch, action: int, loss: float, probability: float) -> None:
         if self._map is None:
-            self._start(Shape(batch.shared, batch.rows.shape[1], self.takes_sparse and isinstance(batch.rows, Sparse)))
+            width, sparse = batch.rows.shape[1], isinstance(batch.rows, Sparse)
+            self._start(Shape(batch.shared, width, sparse and self.takes_sparse, width == CODES))
             assert self._map is not None
         elif not self.journals:
             assert self._state is not None
@@ -378,9 +373,9 @@ class Learner(Stored, ABC):
                 seen, parts = shape, dict[str, Record | Field]()
                 if shape.named:
                     self._names = self._reader.table.start(sparse=self.takes_sparse)
-                    seen = Shape(shape.shared, self._names.n_outputs, self.takes_sparse)
-                    parts["table"] = self._names
-                started = feature_map(self.features).start(seen.width, self._rng, sparse=seen.sparse)
+                    seen = Shape(shape.shared, self._names.n_outputs, self.takes_sparse, named=True)
+                    parts["names"] = self._names
+                started = feature_map(self.features).start(seen.width, self._rng, sparse=seen.sparse, named=seen.named)
                 parts |= self._begin(seen, started.n_outputs)
                 if self.EARLY:
                     self._early = Early(self.EARLY, seen.shared, self.n_actions, seen.width)

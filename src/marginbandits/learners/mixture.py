@@ -114,7 +114,8 @@ class Mixture(Learner):
         names = [_described(one.features) for one in self._recipes]  # experts of one kind of features share them
         distinct = list(dict.fromkeys(names))
         self._maps: list[FeatureMap] = [
-            feature_map(self._recipes[names.index(name)].features).start(n_features, self._rng) for name in distinct
+            feature_map(self._recipes[names.index(name)].features).start(n_features, self._rng, named=shape.named)
+            for name in distinct
         ]
         self._sees = [distinct.index(name) for name in names]
         together = zip(self._recipes, self._sees, strict=True)

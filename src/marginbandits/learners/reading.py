@@ -17,13 +17,14 @@ __all__ = ["Reader"]
 class Reader:
     """Reads contexts for a learner with these features: by their table, if they are one, else by the usual one."""
 
-    def __init__(self, features: Given) -> None:
+    def __init__(self, features: Given, refusing: str = "") -> None:
         self.table = features if isinstance(features, Table) else Table()
+        self.refusing = refusing  # the name of a learner that takes no names
 
     def one(self, context: Any, shape: Shape | None) -> tuple[Rows, bool]:
         """The rows of a context, checked, and whether there is one for each action."""
         if isinstance(context, Mapping):
-            return refuse_width(self.table.codes([context]), False, shape), False
+            return refuse_width(self._rows("context", [context]), False, shape), False
         if isinstance(context, list | tuple) and context and isinstance(context[0], Mapping):
             return refuse_width(self._rows("context", context), True, shape), True
         if frames.is_row(context):
@@ -46,4 +47,6 @@ class Reader:
         for position, one in enumerate(several(name, contexts)):
             if not isinstance(one, Mapping):
                 raise ValueError(f"{name}[{position}] must be a mapping as the first is, got {type(one).__name__}")
+        if self.refusing:
+            raise ValueError(f"{name} of {self.refusing} must be numbers, got names and values")
         return self.table.codes(contexts)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from marginbandits import saving
-from marginbandits.contexts import Shape
+from marginbandits.contexts import CODES, Shape
 from marginbandits.state import Field, State, room
 from marginbandits.validation import Parametrised, quoted
 
@@ -101,7 +101,7 @@ class Stored(Parametrised, ABC):
                 together, width, sparse = context
                 if type(together) is not bool or type(sparse) is not bool or type(width) is not int or width < 1:
                     raise ValueError(f"context must be a layout, a width and a kind, got {quoted(context)}")
-                learner._start(Shape(together, width, sparse and learner.takes_sparse), archive.room)
+                learner._start(Shape(together, width, sparse and learner.takes_sparse, width == CODES), archive.room)
                 learner._restore(archive)
             archive.done()
             learner._draws = saving.restore_generator(archive.header["generators"]["draws"])

@@ -1,0 +1,141 @@
+"""Twins of the kernels that give names their columns."""
+
+import itertools
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.features import table
+from marginbandits.types import Array
+from tests.naive.twin import Places, pick, twin
+
+Flags = npt.NDArray[np.bool_]
+
+
+def _codes(rng: np.random.Generator) -> tuple[Places, Places, Places]:
+    """Some codes, how they are parted into rows, and columns of which some have owners among them."""
+    codes = rng.choice(np.r_[rng.integers(2**49, size=6), 4, 5], pick(rng, 0, 1, 12))
+    owners = np.zeros(pick(rng, 2, 8, 32), np.int64)
+    columns, signs, fresh = _room(len(codes))
+    place(codes, owners, columns, signs, fresh)
+    some = fresh & (rng.random(len(codes)) < 0.7)
+    owners[columns[some]] = codes[some] + 1
+    return codes, np.sort(np.r_[0, rng.integers(len(codes) + 1, size=pick(rng, 0, 2)), len(codes)]), owners
+
+
+def _room(n: int) -> tuple[Places, Places, Flags]:
+    return np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_)
+
+
+def _unplaced(rng: np.random.Generator) -> tuple[Places, Places, Places, Places, Flags]:
+    codes, _, owners = _codes(rng)
+    return codes, owners, *_room(len(codes))
+
+
+@twin(table._place, _unplaced)
+def place(codes: Places, owners: Places, columns: Places, signs: Places, fresh: Flags) -> None:
+    given: dict[int, int] = {}
+    for k, code in enumerate(codes.tolist()):
+        home = code // 2 % len(owners)
+        tried = [(home + probe) % len(owners) for probe in range(16)]
+        columns[k], signs[k], fresh[k] = home, 1 if code >= 2**48 else -1, False
+        for at in tried:
+            taken = given.get(at, code) != code
+            if owners[at] == code + 1 or (owners[at] == 0 and not taken):
+                columns[k], signs[k], fresh[k] = at, 1, owners[at] == 0
+                if fresh[k]:
+                    given[at] = code
+                break
+
+
+def _numbers(rng: np.random.Generator, d: int) -> Array:
+    moments = np.abs(rng.standard_normal((3, d)))
+    moments[0] = pick(rng, 0.0, 3.0, 30.0)
+    moments[:, rng.random(d) < 0.3] = 0.0
+    return moments
+
+
+def _counted(rng: np.random.Generator) -> tuple[Places, Places, Array, Array]:
+    codes, d = rng.integers(10, size=pick(rng, 0, 1, 9)), pick(rng, 1, 4)
+    return codes, rng.integers(d, size=len(codes)), 10 * rng.standard_normal(len(codes)), _numbers(rng, d)
+
+
+@twin(table._count, _counted)
+def count(codes: Places, columns: Places, values: Array, moments: Array) -> None:
+    for code, j, x in zip(codes.tolist(), columns.tolist(), values.tolist(), strict=True):
+        n, mean, square = moments[:, j]
+        if code % 2:
+            reach = 5 * math.sqrt(square / n) if n >= 25 else math.inf
+            x = min(max(x, mean - reach), mean + reach)
+            moments[:, j] = n + 1, (n * mean + x) / (n + 1), square + (x - mean) ** 2 * n / (n + 1)
+
+
+Filled = tuple[Places, Array, Places, Places, Places, Places, Array, Array]
+
+
+def _placed(rng: np.random.Generator) -> tuple[Places, Array, Places, Places, Places, Places, Array]:
+    codes, starts, owners = _codes(rng)
+    columns, signs, fresh = _room(len(codes))
+    place(codes, owners, columns, signs, fresh)
+    signs[fresh & (rng.random(len(codes)) < 0.5)] = 0
+    return codes, rng.standard_normal(len(codes)), starts, columns, signs, owners, _numbers(rng, len(owners))
+
+
+def _to_fill(rng: np.random.Generator) -> Filled:
+    given = _placed(rng)
+    return *given, np.empty((len(given[2]) - 1, len(given[5])))
+
+
+@twin(table._fill, _to_fill)
+def fill(
+    codes: Places,
+    values: Array,
+    starts: Places,
+    columns: Places,
+    signs: Places,
+    owners: Places,
+    moments: Array,
+    out: Array,
+) -> None:
+    for i, (start, end) in enumerate(itertools.pairwise(starts.tolist())):
+        own = range(start, end)
+        here = {columns[k] for k in own if codes[k] % 2 and signs[k] and owners[columns[k]] == codes[k] + 1}
+        for j, owner in enumerate(owners):
+            absent = owner > 0 and owner % 2 == 0 and j not in here
+            out[i, j] = (moments[1, j] if absent else 0.0) + sum(signs[k] * values[k] for k in own if columns[k] == j)
+
+
+def _to_sort(rng: np.random.Generator) -> tuple[Places, Array, Places, Places, Places, Array, Array, Places, Places]:
+    codes, values, starts, columns, signs, _, moments = _placed(rng)
+    room = np.zeros(len(codes)), np.zeros(len(codes), np.int64), np.zeros(len(starts), np.int64)
+    return codes, values, starts, columns, signs, moments, *room
+
+
+@twin(table._sort, _to_sort)
+def sort(
+    codes: Places,
+    values: Array,
+    starts: Places,
+    columns: Places,
+    signs: Places,
+    moments: Array,
+    out: Array,
+    filled: Places,
+    ends: Places,
+) -> int:
+    n = 0
+    for i, (start, end) in enumerate(itertools.pairwise(starts.tolist())):
+        row: dict[int, float] = {}
+        for k in range(start, end):
+            times, mean, square = moments[:, columns[k]]
+            x = values[k]
+            if codes[k] % 2:
+                x = np.clip((x - mean) / math.sqrt(square / times), -5, 5) if square > 0 else 0.0
+            if signs[k]:
+                row[int(columns[k])] = row.get(int(columns[k]), 0.0) + signs[k] * x
+        for j in sorted(row):
+            out[n], filled[n] = row[j], j
+            n += 1
+        ends[i + 1] = n
+    return n

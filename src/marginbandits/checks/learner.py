@@ -217,15 +217,17 @@ def any_order_and_delay(build: Build) -> None:
         context, decision, loss = waiting[i]
         agent.learn(context, Decision(decision.action, decision.probability), loss)
     expect(np.isfinite(laws_of(agent)).all(), "laws must stay finite")
-    one, two = build(), build()
+    one, two, three = build(), build(), build()
     for context, decision, loss in waiting:
         one.learn(context, decision, loss)
-        two.learn(sparse.csr_array(context[None]), decision, reward=1.0 - loss)
-    if getattr(one, "takes_sparse", False):  # sparse rows are scaled in another way, but by nothing else
-        same = one.state().keys() == two.state().keys()
+        two.learn(context, decision, reward=1.0 - loss)
+        three.learn(sparse.csr_array(context[None]), decision, loss)
+    expect(same_arrays(one.state(), two.state()), "a reward must teach what 1 - loss teaches")
+    if getattr(one, "takes_sparse", False):  # these may be scaled, and kept, in another way
+        found = np.array([three.law(sparse.csr_array(context[None])) for context, _, _ in waiting])
+        expect(np.isfinite(found).all() and np.allclose(found.sum(1), 1.0), "laws of sparse rows must stay laws")
     else:
-        same = same_arrays(one.state(), two.state())
-    expect(same, "a reward must teach what 1 - loss teaches, sparse or dense")
+        expect(same_arrays(one.state(), three.state()), "sparse rows must teach what dense ones teach")
 
 
 @learner_check

@@ -1,7 +1,7 @@
 """The features a learner can be given by name.
 
 "raw"       standardise online, append a bias
-"fourier"   the raw features and random Fourier features of them, side by side
+"fourier"   the raw features and random Fourier features of them, side by side; of sparse rows the raw ones alone
 """
 
 from typing import Annotated, TypeAlias
@@ -23,13 +23,13 @@ Maps = Annotated[str | FeatureMap, OneOf(_NAMES, Instance(FeatureMap))]
 """Of what has columns already."""
 
 
-def feature_map(features: Given) -> FeatureMap:
+def feature_map(features: Given, *, sparse: bool = False) -> FeatureMap:
     """The recipe a name stands for; a recipe stands for itself, and a table for that of the features after it."""
     if isinstance(features, Table):
         features = features.features
     if isinstance(features, FeatureMap):
         return features
-    if features == "raw":
+    if features == "raw" or (features == "fourier" and sparse):
         return Standardise()
     if features == "fourier":
         return Chain([Standardise(bias=False), Concatenate([Bias(), Fourier()])])

@@ -237,8 +237,8 @@ class Learner(Stored, ABC):
     def _one(self, rows: Rows, together: bool, available: Any) -> tuple[Batch, Mask | None]:
         rows = self._admitted(rows, together)
         if not together:
-            mask = self._everything if available is None else read_mask(available, self.n_actions)
-            return Batch(rows, False, self._everyone, mask), None
+            whole = self._everything if available is None else read_mask(available, self.n_actions)
+            return Batch(rows, False, self._everyone, whole), None
         mask = None if available is None else read_mask(available, len(rows))
         if mask is None or mask.all():
             return shared([rows]), None
@@ -372,14 +372,14 @@ class Learner(Stored, ABC):
             with room(size) as taken:
                 seen, parts = shape, dict[str, Record | Field]()
                 if shape.named:
-                    self._names = self._reader.table.start(sparse=self.takes_sparse)
+                    self._names = parts["names"] = self._reader.table.start(sparse=self.takes_sparse)
                     seen = Shape(shape.shared, self._names.n_outputs, self.takes_sparse, named=True)
-                    parts["names"] = self._names
-                started = feature_map(self.features).start(seen.width, self._rng, sparse=seen.sparse, named=seen.named)
+                started = feature_map(self.features, sparse=seen.sparse).start(
+                    seen.width, self._rng, sparse=seen.sparse, named=seen.named
+                )
                 parts |= self._begin(seen, started.n_outputs)
-                if self.EARLY:
-                    self._early = Early(self.EARLY, seen.shared, self.n_actions, seen.width)
-                    parts["early"] = self._early
+                if self.EARLY and not seen.sparse:
+                    self._early = parts["early"] = Early(self.EARLY, seen.shared, self.n_actions, seen.width)
                 self._taken = taken()
         except TooLargeError as error:
             raise TooLargeError(

@@ -66,6 +66,7 @@ class ExponentialWeights(Learner):
     """Hedge over a finite class with the ramp, hinge or relative-margin surrogate, or over policies: Exp4."""
 
     competes: ClassVar[bool] = False
+    takes_names: ClassVar[bool] = False
     needs_every_row: ClassVar[bool] = True
     journals: ClassVar[bool] = True
 

@@ -43,6 +43,7 @@ from marginbandits.learners.early import Round
 from marginbandits.learners.hinge_lmc import faithful
 from marginbandits.learners.hinge_lmc.diagnostics import Monitor, RunDiagnostics
 from marginbandits.learners.hinge_lmc.files import REPLAYED, relearn, without_young_blocks
+from marginbandits.learners.hinge_lmc.wide import WidePosterior
 from marginbandits.oracles.ridge import Ridge
 from marginbandits.reservoir import Reservoir
 from marginbandits.samplers.particles import absorb, langevin_step
@@ -68,6 +69,7 @@ class HingeLMC(Learner):
     EARLY: ClassVar[int] = 256
     constants: ClassVar[Mapping[str, float]] = {"EARLY": 2.0**20}
     journals = True
+    takes_sparse = True
     from_theory = staticmethod(faithful.from_theory)
 
     @validated
@@ -105,6 +107,9 @@ class HingeLMC(Learner):
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         n_blocks = 1 if shape.shared else self.n_actions
         self._squared = self.surrogate == "squared_hinge"
+        self._wide = WidePosterior(n_blocks, n_features, self.regularisation) if shape.sparse else None
+        if self._wide is not None:
+            return {"wide": self._wide}
         self._target = self.margin if self._squared else 1.0
         self._ridge = Ridge(n_blocks, n_features, self.regularisation)
         size = max(1, self.memory // n_blocks)
@@ -135,13 +140,18 @@ class HingeLMC(Learner):
             self._update(*one)
 
     def _fields(self) -> Mapping[str, Field]:
+        if self._wide is not None:
+            return super()._fields()
         return without_young_blocks(super()._fields(), self._ridge, self._reservoir, self._target)
 
     def _check(self) -> None:
-        if not self._reservoir.seen.any():
+        if self._wide is None and not self._reservoir.seen.any():
             raise ValueError("reservoir.seen must count the rounds learnt")
 
     def _restore(self, archive: Archive) -> None:
+        if self._wide is not None:
+            super()._restore(archive)
+            return
         young = archive.take(REPLAYED, len(self._particles))
         super()._restore(archive)
         for block in young:
@@ -154,11 +164,20 @@ class HingeLMC(Learner):
 
     def _law(self, one: Batch) -> Array:
         hopeful = np.empty(len(one.mask))
-        _hope(self._scores(one), self.hope, hopeful)
-        floor = self.smoothing / (len(one.mask) * math.sqrt(self._reservoir.seen.sum()))
+        if self._wide is None:
+            rounds = float(self._reservoir.seen.sum())
+            _hope(self._scores(one), self.hope, hopeful)
+        else:
+            rounds = float(self._wide.rounds[0])
+            means, deviations = self._wide.scores(one)
+            hopeful[:] = means + self.hope * self.temperature * deviations
+        floor = self.smoothing / (len(one.mask) * math.sqrt(rounds))
         return laws.floored(laws.greedy(hopeful, one), one, floor)
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        if self._wide is not None:
+            self._wide.learn(one, action, loss, self.margin, self._squared)
+            return
         rng = self._chance()
         self._look(self._scores(one), action, loss, probability)
         block, row = one.block(action), dense(one.rows)[one.row(action)]
@@ -202,6 +221,8 @@ class HingeLMC(Learner):
     def _diagnosed(self) -> RunDiagnostics:
         if self._map is None:
             raise ValueError("there is nothing to diagnose before the first learn")
+        if self._wide is not None:
+            raise ValueError("there is nothing to diagnose of wide contexts: no particles are drawn for them")
         counted, total, squares, largest, above = self._monitor.weights.tolist()
         agreement, potential = self._monitor.recent()
         until, agreement_curve, potential_curve = self._monitor.curves()

@@ -13,7 +13,7 @@ from tests import naive
 
 
 def row(columns: list[int], values: list[float], width: int = 10) -> Sparse:
-    return Sparse(np.array(values), np.array(columns), np.array([0, len(columns)]), width)
+    return Sparse(np.array(values, float), np.array(columns, np.int64), np.array([0, len(columns)]), width)
 
 
 @pytest.mark.parametrize("squared", [True, False])

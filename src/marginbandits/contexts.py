@@ -39,6 +39,7 @@ __all__ = [
     "Sparse",
     "as_sparse",
     "dense",
+    "filled",
     "per_action",
     "read_many",
     "read_numbers",
@@ -143,6 +144,21 @@ class Batch:
 def dense(rows: Rows) -> Array:
     """Rows with every column."""
     return rows if isinstance(rows, np.ndarray) else rows.dense()
+
+
+def filled(rows: Rows) -> tuple[slice | Places, Array]:
+    """The columns that any row fills, ascending, and the rows in these alone; of dense rows all of them.
+
+    >>> filled(as_sparse(np.array([[0.0, 7.0, 0.0, 0.0], [0.0, 8.0, 0.0, 9.0]])))
+    (array([1, 3]), array([[7., 0.],
+           [8., 9.]]))
+    """
+    if isinstance(rows, np.ndarray):
+        return slice(None), rows
+    if len(rows) == 1:
+        return rows.columns, rows.values[None]
+    columns, places = np.unique(rows.columns, return_inverse=True)
+    return columns, Sparse(rows.values, places, rows.starts, len(columns)).dense()
 
 
 def per_action(rows: Rows, n_actions: int, mask: Mask | None = None) -> Batch:

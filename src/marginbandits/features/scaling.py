@@ -59,7 +59,7 @@ class Standardise(FeatureMap):
     mean than their deviation. `bias` appends a constant 1.
 
     Sparse columns are never centred: they are divided by the root mean square of what they are filled with, each value
-    counting for at most clip² times the mean square before it.
+    counting for at most clip² times the mean square before it; and rows by √n where they fill n columns, not √d.
 
     Huber (1964), "Robust estimation of a location parameter": proposal 2 has the same fixed point.
     """
@@ -127,7 +127,8 @@ class Standardise(FeatureMap):
 
     def _scaled(self, rows: Sparse) -> Sparse:
         scaled = np.clip(rows.values * self._moments[_SCALE, rows.columns], -self.clip, self.clip)
-        out = Sparse(scaled, rows.columns, rows.starts, rows.width)
+        n = np.diff(rows.starts)
+        out = Sparse(scaled / np.sqrt(np.repeat(n, n)), rows.columns, rows.starts, rows.width)
         return with_bias(out) if self.bias else out
 
     def undo(self, stamp: int) -> None:

@@ -59,7 +59,7 @@ class Standardise(FeatureMap):
     mean than their deviation. `bias` appends a constant 1.
 
     Sparse columns are never centred: they are divided by the root mean square of what they are filled with, each value
-    counting for at most clip² times the mean square before it; and rows by √n where they fill n columns, not √d.
+    counting for at most clip² times the mean square before it; and rows, bias and all, by √n where they fill n columns.
 
     Huber (1964), "Robust estimation of a location parameter": proposal 2 has the same fixed point.
     """
@@ -127,9 +127,11 @@ class Standardise(FeatureMap):
 
     def _scaled(self, rows: Sparse) -> Sparse:
         scaled = np.clip(rows.values * self._moments[_SCALE, rows.columns], -self.clip, self.clip)
-        n = np.diff(rows.starts)
-        out = Sparse(scaled / np.sqrt(np.repeat(n, n)), rows.columns, rows.starts, rows.width)
-        return with_bias(out) if self.bias else out
+        out = Sparse(scaled, rows.columns, rows.starts, rows.width)
+        out = with_bias(out) if self.bias else out
+        n = np.diff(out.starts)
+        out.values /= np.sqrt(np.repeat(n, n))
+        return out
 
     def undo(self, stamp: int) -> None:
         """Put back the moments before the last row."""

@@ -40,6 +40,7 @@ __all__ = [
     "Sparse",
     "as_sparse",
     "dense",
+    "filled",
     "per_action",
     "read_many",
     "read_numbers",
@@ -65,7 +66,10 @@ FLOAT64 = np.dtype(np.float64)
 
 @dataclass(slots=True, eq=False)
 class Sparse:
-    """Rows with few columns filled: row i has `values[starts[i]:starts[i + 1]]` in those `columns`, ascending."""
+    """Rows with few columns filled: row i has `values[starts[i]:starts[i + 1]]` in those `columns`, ascending.
+
+    What users hand in has no zeros among its values.
+    """
 
     values: Array
     columns: Places
@@ -154,6 +158,21 @@ class Batch:
 def dense(rows: Rows) -> Array:
     """Rows with every column."""
     return rows if isinstance(rows, np.ndarray) else rows.dense()
+
+
+def filled(rows: Rows) -> tuple[slice | Places, Array]:
+    """The columns that any row fills, ascending, and the rows in these alone; of dense rows all of them.
+
+    >>> filled(as_sparse(np.array([[0.0, 7.0, 0.0, 0.0], [0.0, 8.0, 0.0, 9.0]])))
+    (array([1, 3]), array([[7., 0.],
+           [8., 9.]]))
+    """
+    if isinstance(rows, np.ndarray):
+        return slice(None), rows
+    if len(rows) == 1:
+        return rows.columns, rows.values[None]
+    columns, places = np.unique(rows.columns, return_inverse=True)
+    return columns, Sparse(rows.values, places, rows.starts, len(columns)).dense()
 
 
 def per_action(rows: Rows, n_actions: int, mask: Mask | None = None) -> Batch:
@@ -280,7 +299,7 @@ def read_numbers(name: str, values: Any) -> Array:
 
 
 def _from_scipy(matrix: Any) -> Sparse:
-    """A checked copy in order, each column at most once."""
+    """A checked copy in order, each column at most once, and only if it is not 0."""
     if matrix.dtype.kind not in "biuf":
         raise ValueError(f"context must be numbers, got {quoted(matrix)}")
     if matrix.ndim > 2 or (matrix.ndim == 2 and matrix.shape[0] > _MOST_ROWS):
@@ -290,9 +309,10 @@ def _from_scipy(matrix: Any) -> Sparse:
         rows.check_format()  # SciPy itself believes whatever a matrix was made of, and compiled code would follow it
     except (ValueError, IndexError) as error:
         raise ValueError(f"context must be a sound sparse matrix: {error}") from error
-    if not rows.has_canonical_format:
+    if not (rows.has_canonical_format and rows.data.all()):
         rows = rows.copy()
         rows.sum_duplicates()
+        rows.eliminate_zeros()
     bad = np.flatnonzero(~(np.abs(rows.data) <= LARGEST))
     if len(bad):
         raise ValueError(f"context has {rows.data[bad[0]]}; it must be finite, within ±1e100")

@@ -60,7 +60,7 @@ class Standardise(FeatureMap):
     counts those that have varied.
 
     Sparse columns are never centred: they are divided by the root mean square of what they are filled with, each value
-    counting for at most clip² times the mean square before it.
+    counting for at most clip² times the mean square before it; and rows, bias and all, by √n where they fill n columns.
 
     Huber (1964), "Robust estimation of a location parameter": proposal 2 has the same fixed point.
     """
@@ -129,7 +129,10 @@ class Standardise(FeatureMap):
     def _scaled(self, rows: Sparse) -> Sparse:
         scaled = np.clip(rows.values * self._moments[_SCALE, rows.columns], -self.clip, self.clip)
         out = Sparse(scaled, rows.columns, rows.starts, rows.width)
-        return with_bias(out) if self.bias else out
+        out = with_bias(out) if self.bias else out
+        n = np.diff(out.starts)
+        out.values /= np.sqrt(np.repeat(n, n))
+        return out
 
     def undo(self, stamp: int) -> None:
         """Put back the moments before the last row."""

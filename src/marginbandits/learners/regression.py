@@ -55,6 +55,7 @@ class OracleLearner(Learner):
     """
 
     journals = True
+    takes_sparse = True
     n_policies = 1
     indifferent: ClassVar[bool] = False
 

@@ -144,7 +144,7 @@ class OnlineRegression(Record):
         return rows.row(at) if isinstance(rows, Sparse) else (_ALL, rows[at])
 
     def _keep(self, columns: Places, block: int, policy: int) -> None:
-        where = (policy, block, slice(None), columns) if len(columns) else (policy, block)
+        where = (policy, block) if columns is _ALL else (policy, block, slice(None), columns)
         self.journal.keep(self.state, where)
         self.journal.keep(self.totals, policy)
         self.journal.keep(self.span)

@@ -17,7 +17,7 @@ True
 from typing import Annotated
 
 from marginbandits import laws
-from marginbandits.contexts import Batch, Shape, dense
+from marginbandits.contexts import Batch, Shape, filled
 from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.state import Field, zeros
@@ -28,7 +28,10 @@ __all__ = ["Banditron"]
 
 
 class Banditron(Learner):
-    """A perceptron that explores a share `gamma` of the time; O(Kd) a round."""
+    """A perceptron that explores a share `gamma` of the time; O(Kd) a round, d being what is filled."""
+
+    journals = True
+    takes_sparse = True
 
     @validated
     def __init__(
@@ -47,7 +50,8 @@ class Banditron(Learner):
         return {"weights": Field(self._weights)}
 
     def _guess(self, one: Batch) -> Array:
-        return laws.greedy((self._weights * dense(one.rows)).sum(1), one)
+        columns, rows = filled(one.rows)
+        return laws.greedy((self._weights[:, columns] * rows).sum(1), one)
 
     def _law(self, one: Batch) -> Array:
         return laws.explored(self._guess(one), one, self.gamma)
@@ -55,5 +59,6 @@ class Banditron(Learner):
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         steps = -self._guess(one)
         steps[action] += (1.0 - loss) / probability
-        rows = dense(one.rows)
-        self._weights += steps @ rows if one.shared else steps[:, None] * rows
+        columns, rows = filled(one.rows)
+        self._journal.keep(self._weights, (slice(None), columns))
+        self._weights[:, columns] += steps @ rows if one.shared else steps[:, None] * rows

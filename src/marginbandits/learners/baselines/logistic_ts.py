@@ -23,7 +23,7 @@ import numpy as np
 
 from marginbandits import policies
 from marginbandits.compiled import kernel
-from marginbandits.contexts import Batch, Shape, dense
+from marginbandits.contexts import Batch, Shape, filled
 from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.state import SQUARES, Field, zeros
@@ -40,9 +40,13 @@ FAR = 1e140
 
 
 class LogisticTS(Learner):
-    """Posterior sampling on logistic regression, O(Kd) a round; `scale` widens or narrows the posterior."""
+    """Posterior sampling on logistic regression; `scale` widens or narrows the posterior.
+
+    O(Kd) a round, d being what is filled.
+    """
 
     journals = True
+    takes_sparse = True
 
     @validated
     def __init__(
@@ -73,20 +77,23 @@ class LogisticTS(Learner):
         }
 
     def _law(self, one: Batch) -> Array:
-        rows = dense(one.rows)
-        mean = (self._mean * rows).sum(1)
+        columns, rows = filled(one.rows)
+        precision, mean = self._precision[:, columns], (self._mean[:, columns] * rows).sum(1)
         if not one.shared:
-            deviation = self.scale * np.sqrt((rows**2 / self._precision).sum(1))
+            deviation = self.scale * np.sqrt((rows**2 / precision).sum(1))
             # Beyond these every difference is one of certainty.
             return policies.largest_of_normals(np.clip(mean, -FAR, FAR), np.minimum(deviation, FAR), one.mask)
-        draws = mean + self.scale * (self._directions / np.sqrt(self._precision)) @ rows.T
+        draws = mean + self.scale * (self._directions[:, columns] / np.sqrt(precision)) @ rows.T
         return np.asarray(policies.greedy(draws, one.mask).mean(0))
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
-        block = one.block(action)
-        self._journal.keep(self._mean, block)
-        self._journal.keep(self._precision, block)
-        _update(self._mean[block], self._precision[block], dense(one.rows)[one.row(action)], 1.0 - loss)
+        columns, rows = filled(one.rows)
+        where = (one.block(action), columns)
+        self._journal.keep(self._mean, where)
+        self._journal.keep(self._precision, where)
+        mean, precision = self._mean[where], self._precision[where]
+        _update(mean, precision, rows[one.row(action)], 1.0 - loss)
+        self._mean[where], self._precision[where] = mean, precision
 
 
 @kernel

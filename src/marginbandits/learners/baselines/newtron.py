@@ -22,7 +22,7 @@ from typing import Annotated
 import numpy as np
 
 from marginbandits import laws
-from marginbandits.contexts import Batch, Shape, dense
+from marginbandits.contexts import Batch, Shape, filled
 from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.state import SQUARES, Field, zeros
@@ -33,7 +33,10 @@ __all__ = ["Newtron"]
 
 
 class Newtron(Learner):
-    """Second-order steps, softmax play, a share `gamma` of exploration; O(Kd) a round."""
+    """Second-order steps, softmax play, a share `gamma` of exploration; O(Kd) a round, d being what is filled."""
+
+    journals = True
+    takes_sparse = True
 
     @validated
     def __init__(
@@ -67,7 +70,8 @@ class Newtron(Learner):
             raise ValueError("linear must be a sum of steps whose squares are in the curvature")
 
     def _softmax(self, one: Batch) -> Array:
-        scores = self.alpha * (self._linear / self._curvature * dense(one.rows)).sum(1)
+        columns, rows = filled(one.rows)
+        scores = self.alpha * (self._linear[:, columns] / self._curvature[:, columns] * rows).sum(1)
         values = np.exp(np.where(one.mask, scores - scores[one.mask].max(), -np.inf))
         return np.asarray(values / values.sum())
 
@@ -75,10 +79,13 @@ class Newtron(Learner):
         return laws.explored(self._softmax(one), one, self.gamma)
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
-        own, rows = self._softmax(one)[action], dense(one.rows)
+        own, (columns, rows) = self._softmax(one)[action], filled(one.rows)
         step = (np.arange(len(one.mask)) == action) - one.mask / one.mask.sum()
         step *= (loss * own - (1.0 - loss) * (1.0 - own)) / probability
         gradient = (step @ rows)[None] if one.shared else step[:, None] * rows
         weight = self.beta * (loss + (1.0 - loss) * probability) * gradient**2
-        self._linear += weight * (self._linear / self._curvature) - gradient
-        self._curvature += weight
+        where = (slice(None), columns)
+        self._journal.keep(self._linear, where)
+        self._journal.keep(self._curvature, where)
+        self._linear[where] += weight * (self._linear[where] / self._curvature[where]) - gradient
+        self._curvature[where] += weight

@@ -21,7 +21,7 @@ from typing import Annotated
 import numpy as np
 
 from marginbandits import laws
-from marginbandits.contexts import Batch, Shape, dense
+from marginbandits.contexts import Batch, Shape, filled
 from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.state import SQUARES, Field, zeros
@@ -32,7 +32,13 @@ __all__ = ["SOBA"]
 
 
 class SOBA(Learner):
-    """Second-order perceptron steps on rounds that went right; explores a share `gamma`; O(Kd) a round."""
+    """Second-order perceptron steps on rounds that went right; explores a share `gamma`.
+
+    O(Kd) a round, d being what is filled.
+    """
+
+    journals = True
+    takes_sparse = True
 
     @validated
     def __init__(
@@ -61,20 +67,27 @@ class SOBA(Learner):
             raise ValueError("theta must be a sum of steps whose squares are in the diagonal")
 
     def _law(self, one: Batch) -> Array:
-        scores = (self._theta / self._diagonal * dense(one.rows)).sum(1)
+        columns, rows = filled(one.rows)
+        scores = (self._theta[:, columns] / self._diagonal[:, columns] * rows).sum(1)
         return laws.explored(laws.greedy(scores, one), one, self.gamma)
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         others = one.mask & (np.arange(len(one.mask)) != action)
         if loss == 1.0 or not others.any():
             return
-        weights, rows = self._theta / self._diagonal, dense(one.rows)
+        columns, rows = filled(one.rows)
+        where = (slice(None), columns)
+        diagonal = self._diagonal[where]
+        weights = self._theta[where] / diagonal
         step = laws.greedy((weights * rows).sum(1), Batch(rows, one.shared, one.starts, others))
         step[action] -= 1.0
         g = ((step @ rows)[None] if one.shared else step[:, None] * rows) * (1.0 - loss) / probability
         q = np.sqrt(probability) * g
-        m = ((weights * q).sum() ** 2 + 2.0 * (weights * g).sum()) / (1.0 + (q**2 / self._diagonal).sum())
+        m = ((weights * q).sum() ** 2 + 2.0 * (weights * g).sum()) / (1.0 + (q**2 / diagonal).sum())
         if m + self._balance[0] >= 0.0:
+            self._journal.keep(self._balance)
+            self._journal.keep(self._diagonal, where)
+            self._journal.keep(self._theta, where)
             self._balance += m
-            self._diagonal += q**2
-            self._theta -= g
+            self._diagonal[where] += q**2
+            self._theta[where] -= g

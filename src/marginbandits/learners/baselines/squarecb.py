@@ -35,7 +35,6 @@ class SquareCB(OracleLearner):
     """
 
     indifferent = True
-    takes_sparse = True
 
     @validated
     def __init__(

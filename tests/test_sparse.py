@@ -1,0 +1,159 @@
+"""Sparse rows: they mean what the same dense rows mean, cost what is filled, and are learnt whole or not at all."""
+
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import marginbandits as mb
+from marginbandits.checks.common import same_arrays
+from marginbandits.checks.rounds import snapshot
+from marginbandits.contexts import as_sparse, filled
+from marginbandits.types import Array, Mask
+from tests.test_contract import LEARNERS
+
+K, D = 4, 12
+SPARSE = [learner for learner in LEARNERS if learner.takes_sparse]
+Round = tuple[Array, Mask, int, float]
+
+
+def rounds(n: int, matrix: bool, seed: int = 0) -> Iterator[Round]:
+    """Contexts of which half the columns, or none at all, are filled; masks; actions; and losses they tell of."""
+    rng = np.random.default_rng(seed)
+    for t in range(n):
+        x = rng.standard_normal((K, D) if matrix else D)
+        x *= rng.random(x.shape) < (0.0 if t % 10 == 9 else 0.5)
+        mask = rng.random(K) < 0.7
+        action = int(rng.integers(K))
+        mask[action] = True
+        yield x, mask, action, float(x.ravel()[action] > 0.0)
+
+
+def rows(x: Array) -> Any:
+    return scipy.sparse.csr_array(np.atleast_2d(x))
+
+
+def learnt(agent: mb.Learner, one: Round, *, sparse: bool) -> Array:
+    """The law of a round before it is learnt."""
+    x, mask, action, loss = one
+    context = rows(x) if sparse else x
+    law = agent.law(context, available=mask)
+    agent.learn(context, mb.Decision(action, 0.5), loss, available=mask)
+    return law
+
+
+def test_who_takes_sparse_rows() -> None:
+    names = {"Bag", "Banditron", "Cover", "LogisticTS", "Newtron", "RegCB", "SOBA", "SquareCB"}
+    assert {learner.__name__ for learner in SPARSE} == names
+
+
+@pytest.mark.parametrize("matrix", [False, True])
+@pytest.mark.parametrize("learner", SPARSE)
+def test_sparse_rows_teach_what_dense_ones_do(learner: Any, matrix: bool) -> None:
+    one, two = (learner(K, features=mb.Bias(), seed=0) for _ in range(2))
+    for each in rounds(60, matrix):
+        assert np.allclose(learnt(one, each, sparse=False), learnt(two, each, sparse=True), atol=1e-9)
+    assert two._shape.sparse
+    states = one.state(), two.state()
+    assert states[0].keys() == states[1].keys()
+    assert all(np.allclose(states[0][name], states[1][name], atol=1e-9) for name in states[0])
+
+
+@pytest.mark.parametrize("features", ["raw", mb.Identity()], ids=repr)
+@pytest.mark.parametrize("matrix", [False, True])
+@pytest.mark.parametrize("learner", SPARSE)
+def test_a_failed_sparse_round_changes_nothing(learner: Any, matrix: bool, features: Any) -> None:
+    agent, twin = (learner(K, features=features, seed=0) for _ in range(2))
+    for each in rounds(30, matrix):
+        before, update = snapshot(agent), agent._update
+
+        def fails(*args: Any, update: Any = update) -> None:
+            update(*args)
+            raise MemoryError
+
+        with mock.patch.object(agent, "_update", fails), pytest.raises(MemoryError):
+            learnt(agent, each, sparse=True)
+        assert same_arrays(before, agent.state())
+        assert np.array_equal(learnt(agent, each, sparse=True), learnt(twin, each, sparse=True))
+    assert agent.dumps() == twin.dumps()
+
+
+@pytest.mark.parametrize("matrix", [False, True])
+@pytest.mark.parametrize("learner", SPARSE)
+def test_saved_sparse_runs_continue(learner: Any, matrix: bool) -> None:
+    agent = learner(K, seed=0)
+    for each in rounds(20, matrix):
+        learnt(agent, each, sparse=True)
+    again = mb.loads(agent.dumps())
+    for each in rounds(20, matrix, seed=1):
+        assert np.array_equal(learnt(agent, each, sparse=True), learnt(again, each, sparse=True))
+        assert agent.act(rows(each[0])).action == again.act(rows(each[0])).action
+    assert agent.dumps() == again.dumps()
+
+
+@pytest.mark.parametrize("matrix", [False, True])
+@pytest.mark.parametrize("learner", SPARSE)
+def test_many_sparse_contexts_have_the_laws_of_each(learner: Any, matrix: bool) -> None:
+    agent = learner(K, seed=0)
+    for each in rounds(30, matrix):
+        learnt(agent, each, sparse=True)
+    contexts = [rows(x) for x, *_ in rounds(10, matrix, seed=1)]
+    alone = [agent.law(context) for context in contexts]
+    assert np.array_equal(agent.laws(contexts if matrix else scipy.sparse.vstack(contexts)), alone)
+
+
+@pytest.mark.parametrize("matrix", [False, True])
+@pytest.mark.parametrize("learner", SPARSE)
+def test_a_round_makes_nothing_as_wide_as_the_contexts(learner: Any, matrix: bool) -> None:
+    """By the interpreter's count, which has NumPy's arrays in it; an eighth of one row of them would be seen."""
+    import tracemalloc
+
+    width, rng, agent = 2**17, np.random.default_rng(0), learner(K, seed=0)
+    n = K if matrix else 1
+    contexts = [
+        scipy.sparse.csr_array((np.ones(5 * n), (np.repeat(range(n), 5), rng.choice(width, 5 * n, False))), (n, width))
+        for _ in range(6)
+    ]
+    for t, x in enumerate(contexts):
+        if t == 3:
+            tracemalloc.start()
+        agent.learn(x, agent.act(x), t % 2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < width
+
+
+def test_zeros_that_are_named_are_not_filled() -> None:
+    plain = scipy.sparse.csr_array(([3.0, 2.0], [1, 4], [0, 2]), (1, 6))
+    named = scipy.sparse.csr_array(([0.0, 3.0, 2.0, 0.0], [0, 1, 4, 5], [0, 4]), (1, 6))
+    cancelled = scipy.sparse.csr_array(([3.0, 1.0, 2.0, -1.0], [1, 2, 4, 2], [0, 4]), (1, 6))
+    agents = [mb.SquareCB(2, seed=0) for _ in range(3)]
+    for agent, x in zip(agents, (plain, named, cancelled), strict=True):
+        agent.learn(x, mb.Decision(0, 0.5), 0.5)
+        assert agent.dumps() == agents[0].dumps()
+    assert named.nnz == cancelled.nnz == 4  # the user's own are as they were
+
+
+def test_sparse_rows_are_as_long_as_standardised_ones_however_many_columns_they_fill() -> None:
+    rng = np.random.default_rng(0)
+    features = mb.Standardise(bias=False).start(200, rng, sparse=True)
+    for _ in range(300):
+        x = 7.0 * rng.standard_normal(200) * (rng.random(200) < rng.choice([0.02, 0.5]))
+        features.observe(as_sparse(x[None]))
+    few, many = (7.0 * np.where(np.arange(200) < n, 1.0, 0.0)[None] for n in (3, 180))
+    for x in (few, many):
+        assert np.linalg.norm(features.transform(as_sparse(x)).values) == pytest.approx(1.0, abs=0.2)
+
+
+def test_filled_columns() -> None:
+    x = np.array([[0.0, 7.0, 0.0, 0.0], [0.0, 8.0, 0.0, 9.0], [0.0, 0.0, 0.0, 0.0]])
+    for some in (x, x[:1], x[2:]):
+        for kind in (some, as_sparse(some)):
+            columns, values = filled(kind)
+            whole = np.zeros_like(some)
+            whole[:, columns] = values
+            assert np.array_equal(whole, some)
+    assert filled(as_sparse(x))[1].shape == (3, 2)

@@ -5,8 +5,7 @@ that shapes play. A class is looked up among those the package exports or the us
 Members are stored as they are, uncompressed, so that nothing in a file can grow beyond the file; names, types, shapes
 and limits are checked before anything is believed. Whatever is wrong with a file is a `ValueError`.
 
-Of an array only what is filled is written: the rows that are no longer what they began as, each up to its last number
-that is not 0, and of triangular matrices one half.
+Of an array only what is filled is written (`filled`).
 """
 
 import errno
@@ -23,6 +22,7 @@ from typing import IO, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits import filled
 from marginbandits.exports import exported
 from marginbandits.state import Field
 from marginbandits.validation import Parametrised, quoted
@@ -47,7 +47,6 @@ __all__ = [
 
 FORMAT = 2
 _HEADER = "header"
-_ROWS = "@rows"
 _FREE = 64 * 2**20  # what any file may make of itself
 
 T = TypeVar("T", bound=Parametrised)
@@ -104,7 +103,7 @@ class Archive:
         """
         for whole in (False, True):
             for name, field in fields.items():
-                self.put(name, field, whole=whole)
+                filled.put(self.arrays, name, field, whole=whole)
             if taken <= _FREE + 2 * sum(array.nbytes for array in self.arrays.values()):
                 return
 
@@ -124,53 +123,9 @@ class Archive:
             raise ValueError(f"constants must be {sorted(known)}, got {quoted(kept)}")
         return kept
 
-    def put(self, name: str, field: Field, *, whole: bool) -> None:
-        """Store what is filled of a field, or all of it."""
-        array = np.tril(field.array) if field.triangular else field.array
-        if array.ndim < 2 or whole:
-            self.arrays.pop(name + _ROWS, None)
-            self.arrays[name] = array if whole else array[: _filled(array, 0)]
-            return
-        begun = np.zeros(array.shape[1:], array.dtype) if field.initial is None else field.initial
-        begun_bits = begun.tobytes()
-        rows = np.flatnonzero([row.tobytes() != begun_bits for row in array])
-        box = array[rows]
-        if field.triangular:
-            self.arrays[name] = box[:, *np.tril_indices(array.shape[1])]
-        else:
-            self.arrays[name] = box[:, *(slice(_filled(box, axis)) for axis in range(1, box.ndim))]
-        if len(rows) < len(array):
-            self.arrays[name + _ROWS] = rows
-
     def get(self, name: str, field: Field) -> None:
         """Fill a live array from what was stored; nothing changes if it does not fit."""
-        if name not in self.arrays:
-            raise ValueError(f"arrays do not match the model: {name} is missing")
-        array, stored = field.array, self.arrays.pop(name)
-        rows = self.arrays.pop(name + _ROWS, None)
-        if stored.dtype != array.dtype or stored.ndim > max(array.ndim, 1):
-            raise ValueError(f"{name} must be {array.dtype} of shape {array.shape}, got {stored.dtype} {stored.shape}")
-        if not np.isfinite(stored).all():
-            raise ValueError(f"{name} must be finite")
-        where = np.arange(len(stored)) if rows is None else rows
-        order = where.dtype == np.int64 and where.ndim == 1 and (np.diff(where) > 0).all()
-        if not order or len(where) != len(stored) or (len(where) and not 0 <= where[0] <= where[-1] < len(array)):
-            raise ValueError(f"{name} must be {array.dtype} of shape {array.shape}, got {stored.dtype} {stored.shape}")
-        halves = field.triangular and stored.ndim == 2
-        size = len(array[0]) if halves else 0
-        fits = stored.shape[1:] == (size * (size + 1) // 2,) if halves else stored.ndim == array.ndim
-        if not fits or (not halves and any(n > m for n, m in zip(stored.shape[1:], array.shape[1:], strict=True))):
-            raise ValueError(f"{name} must be {array.dtype} of shape {array.shape}, got {stored.dtype} {stored.shape}")
-        array[...] = 0 if field.initial is None else field.initial
-        if halves:
-            for at, values in zip(where, stored, strict=True):
-                array[at] = 0.0
-                array[at][np.tril_indices(size)] = values
-        elif array.ndim < 2:
-            array[: len(stored)] = stored
-        else:
-            array[where] = 0
-            array[np.ix_(where, *(np.arange(n) for n in stored.shape[1:]))] = stored
+        filled.get(self.arrays, name, field)
 
     def take(self, name: str, n: int) -> list[int]:
         """Which of n things an array of booleans marks."""
@@ -353,13 +308,6 @@ def _array(content: bytes) -> Numbers:
     if min(shape, default=0) < 0 or size * dtype.itemsize != len(content) - raw.tell():
         raise ValueError(f"an array of shape {shape} is {size * dtype.itemsize} bytes, not {len(content) - raw.tell()}")
     return np.frombuffer(content, dtype, offset=raw.tell()).reshape(shape)
-
-
-def _filled(array: Numbers, axis: int) -> int:
-    """How far the array goes along an axis until all is 0, to the bit: -0.0 is a number."""
-    bits = array.view(f"u{array.dtype.itemsize}") if array.dtype.kind == "f" and array.flags.c_contiguous else array
-    some = (bits != 0).any(tuple(one for one in range(array.ndim) if one != axis))
-    return int(np.flatnonzero(some)[-1]) + 1 if some.any() else 0
 
 
 def _whole(value: object, bits: int) -> int:

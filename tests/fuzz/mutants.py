@@ -253,9 +253,9 @@ def _type(rng: Rng, members: Members) -> tuple[Members, str]:
 
 
 def _rows(rng: Rng, members: Members) -> tuple[Members, str]:
-    """Which rows of an array are stored: others, too many, none, twice."""
-    at = _pick(rng, members)
-    name = members[at][0].removesuffix(".npy").removesuffix("@rows")
+    """Which rows or places of an array are stored: others, too many, none, twice."""
+    at, kind = _pick(rng, members), str(rng.choice(["@rows", "@places"]))
+    name = members[at][0].removesuffix(".npy").partition("@")[0]
     n = int(rng.integers(0, 6))
     rows = [
         np.arange(n),
@@ -267,8 +267,8 @@ def _rows(rng: Rng, members: Members) -> tuple[Members, str]:
         np.arange(n)[None],
         np.array([0, 2**62]),
     ][rng.integers(8)]
-    kept = [one for one in members if one[0] != f"{name}@rows.npy"]
-    return [*kept, (f"{name}@rows.npy", _npy(rows))], f"{name}@rows {rows.tolist()}"
+    kept = [one for one in members if one[0] != f"{name}{kind}.npy"]
+    return [*kept, (f"{name}{kind}.npy", _npy(rows))], f"{name}{kind} {rows.tolist()}"
 
 
 # Members and bytes.

@@ -1,5 +1,6 @@
 """Twins of the features' kernels, and of the one that reads contexts."""
 
+import itertools
 import math
 
 import numpy as np
@@ -62,6 +63,39 @@ def learn_sparse(values: Array, columns: Places, moments: Array, limit: float, c
         allowed = clip**2 * square / count if count >= clip**2 else math.inf
         count, square = count + 1, square + min(value**2, allowed)
         moments[[1, 2, 5], j] = square, math.sqrt(count / square) if square > 1e-200 else 0.0, count
+
+
+Scaled = tuple[Array, Places, Places, Array, float, int, Array, Places, Places]
+
+
+def _to_scale(rng: np.random.Generator) -> Scaled:
+    n, d, bias = pick(rng, 0, 1, 8), pick(rng, 1, 6), pick(rng, False, True)
+    starts = np.sort(np.r_[0, rng.integers(n + 1, size=pick(rng, 0, 2)), n])
+    size = n + bias * (len(starts) - 1)
+    values, columns, scale = 3 * some(rng, n), rng.integers(d, size=n), np.abs(some(rng, d))
+    room = np.zeros(size), np.zeros(size, np.int64), np.zeros(len(starts), np.int64)
+    return values, columns, starts, scale, 2.0, d if bias else -1, *room
+
+
+@twin(scaling._scale_sparse, _to_scale)
+def scale_sparse(
+    values: Array,
+    columns: Places,
+    starts: Places,
+    scale: Array,
+    clip: float,
+    bias: int,
+    out: Array,
+    filled: Places,
+    ends: Places,
+) -> None:
+    found: list[tuple[float, int]] = []
+    for i, (start, end) in enumerate(itertools.pairwise(starts.tolist())):
+        own = [(float(np.clip(values[k] * scale[columns[k]], -clip, clip)), int(columns[k])) for k in range(start, end)]
+        own += [(1.0, bias)] if bias >= 0 else []
+        found += [(value / math.sqrt(len(own)), column) for value, column in own]
+        ends[i + 1] = len(found)
+    out[:], filled[:] = np.array(found).reshape(-1, 2).T
 
 
 def _dense_rows(rng: np.random.Generator) -> tuple[Array, Array, float, float, bool]:

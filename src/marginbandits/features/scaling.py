@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from marginbandits.compiled import kernel
 from marginbandits.contexts import FLOAT64, LARGEST, Rows, Sparse, refuse_bad
-from marginbandits.features.maps import FeatureMap, with_bias
+from marginbandits.features.maps import FeatureMap
 from marginbandits.state import COUNT, SQUARES, Field, zeros
 from marginbandits.types import Array
 from marginbandits.validation import Instance, Integer, OneOf, Real, validated
@@ -127,12 +127,11 @@ class Standardise(FeatureMap):
         return out
 
     def _scaled(self, rows: Sparse) -> Sparse:
-        scaled = np.clip(rows.values * self._moments[_SCALE, rows.columns], -self.clip, self.clip)
-        out = Sparse(scaled, rows.columns, rows.starts, rows.width)
-        out = with_bias(out) if self.bias else out
-        n = np.diff(out.starts)
-        out.values /= np.sqrt(np.repeat(n, n))
-        return out
+        n = len(rows.values) + self.bias * len(rows)
+        values, columns, ends = np.empty(n), np.empty(n, np.int64), np.empty(len(rows.starts), np.int64)
+        scale, bias = self._moments[_SCALE], rows.width if self.bias else -1
+        _scale_sparse(rows.values, rows.columns, rows.starts, scale, self.clip, bias, values, columns, ends)
+        return Sparse(values, columns, ends, rows.width + self.bias)
 
     def undo(self, stamp: int) -> None:
         """Put back the moments before the last row."""
@@ -165,6 +164,31 @@ def _learn_sparse(values: Array, columns: npt.NDArray[np.int64], moments: Array,
             moments[_SQUARE, j] = square + min(values[k] * values[k], most)
             enough = moments[_SQUARE, j] > _LEAST
             moments[_SCALE, j] = math.sqrt(moments[_COUNT, j] / moments[_SQUARE, j]) if enough else 0.0
+
+
+@kernel
+def _scale_sparse(
+    values: Array,
+    columns: npt.NDArray[np.int64],
+    starts: npt.NDArray[np.int64],
+    scale: Array,
+    clip: float,
+    bias: int,
+    out: Array,
+    filled: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+) -> None:
+    """Scaled and clipped values, then 1 in the column `bias` unless that is -1, all over √n for n that are filled."""
+    ends[0] = n = 0
+    for i in range(starts.shape[0] - 1):
+        unit = 1.0 / math.sqrt(max(starts[i + 1] - starts[i] + (bias >= 0), 1))
+        for k in range(starts[i], starts[i + 1]):
+            out[n], filled[n] = unit * min(max(values[k] * scale[columns[k]], -clip), clip), columns[k]
+            n += 1
+        if bias >= 0:
+            out[n], filled[n] = unit, bias
+            n += 1
+        ends[i + 1] = n
 
 
 @kernel

@@ -121,18 +121,22 @@ class Table(Part, Record):
         """Rows of codes as rows of columns."""
         assert isinstance(rows, Sparse)
         columns, signs, fresh = self._places(rows)
-        return self._rows(rows, columns, np.where(fresh, 0, signs))
+        signs[fresh] = 0
+        return self._rows(rows, columns, signs)
 
     def observe(self, rows: Rows) -> Rows:
         """The same, after learning what there is and how large numbers are."""
         assert isinstance(rows, Sparse)
         columns, signs, fresh = self._places(rows)
-        own, at = columns[fresh], columns[(rows.columns & 1 == 1) & (signs != 0)]
-        self.journal.keep(self._owners, own)
-        self.journal.keep(self._collisions)
-        self.journal.keep(self._moments, (slice(None), at))
-        self._owners[own] = rows.columns[fresh] + 1
-        self._collisions += int(np.count_nonzero(self._owners[columns] != rows.columns + 1))
+        keep, own = self.journal.keep, columns[fresh]
+        if len(own):
+            keep(self._owners, own)
+            self._owners[own] = rows.columns[fresh] + 1
+        shared = int(np.count_nonzero(self._owners[columns] != rows.columns + 1))
+        if shared:
+            keep(self._collisions)
+            self._collisions += shared
+        keep(self._moments, (slice(None), columns[rows.columns & 1 == 1]))
         _count(rows.columns, columns, rows.values, self._moments)
         return self._rows(rows, columns, signs)
 

@@ -24,7 +24,7 @@ class Reader:
     def one(self, context: Any, shape: Shape | None) -> tuple[Rows, bool]:
         """The rows of a context, checked, and whether there is one for each action."""
         if isinstance(context, Mapping):
-            return refuse_width(self._rows("context", [context]), False, shape), False
+            return refuse_width(self._codes("context", [context]), False, shape), False
         if isinstance(context, list | tuple) and context and isinstance(context[0], Mapping):
             return refuse_width(self._rows("context", context), True, shape), True
         if frames.is_row(context):
@@ -47,6 +47,9 @@ class Reader:
         for position, one in enumerate(several(name, contexts)):
             if not isinstance(one, Mapping):
                 raise ValueError(f"{name}[{position}] must be a mapping as the first is, got {type(one).__name__}")
+        return self._codes(name, contexts)
+
+    def _codes(self, name: str, contexts: Any) -> Rows:
         if self.refusing:
             raise ValueError(f"{name} of {self.refusing} must be numbers, got names and values")
         return self.table.codes(contexts)

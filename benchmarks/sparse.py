@@ -27,10 +27,10 @@ import marginbandits as mb
 K, FILLED, COLUMNS, WORDS, OWN = 20, 50, 2**18, 60_000, 2_000
 WIDTHS = 2**14, 2**18
 LEARNERS: list[Callable[..., mb.Learner]] = [
-    *(mb.SquareCB, mb.RegCB, mb.Bag, mb.Cover),
+    *(mb.HingeLMC, mb.SquareCB, mb.RegCB, mb.Bag, mb.Cover),
     *(mb.LogisticTS, mb.Banditron, mb.Newtron, mb.SOBA),
 ]
-READERS: list[Callable[..., mb.Learner]] = [mb.SquareCB, mb.RegCB, mb.LogisticTS]
+READERS: list[Callable[..., mb.Learner]] = [mb.HingeLMC, mb.SquareCB, mb.RegCB, mb.LogisticTS]
 
 
 def row(columns: Any, values: Any, width: int) -> Any:

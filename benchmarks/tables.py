@@ -3,7 +3,7 @@
     python benchmarks/tables.py [--rounds 2000]
 
 Dictionaries of 20 entries, half of them numbers and half strings out of ten each. The plain loop takes
-`hash((name, value))` of every entry and keeps them in a list: it says nothing yet of columns, scales or what is missing.
+`hash((name, value))` of every entry into a list: it says nothing yet of columns, scales or what is missing.
 The least of five turns; one thread.
 """
 
@@ -64,9 +64,8 @@ def main() -> None:
             agent.learn(context, agent.act(context), 0.5)
 
         taken = microseconds(play, several)
-        print(
-            f"{build.__name__}: a round of 10 actions {taken:.1f} µs, {2 * features / taken:.0%} of it to features, twice"
-        )
+        share = 2 * features / taken  # `act` and `learn` read the context once each
+        print(f"{build.__name__}: a round of 10 actions {taken:.1f} µs, {share:.0%} of it from names to features")
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@ SMALL: dict[str, list[str]] = {
     "python benchmarks/smooth_ftl.py": ["--rounds", "50", "--rows", "3000"],
     "python benchmarks/smooth_ftl_theorem.py": ["--rounds", "4,5,6,7,8,9", "--seeds", "2"],
     "python benchmarks/sparse.py": ["--rounds", "20"],
+    "python benchmarks/tables.py": ["--rounds", "20"],
     "python benchmarks/threads.py": ["--rounds", "50"],
     "python benchmarks/vowpal_wabbit.py": ["--rounds", "10", "--seeds", "2"],
 }

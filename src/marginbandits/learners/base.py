@@ -214,9 +214,9 @@ class Learner(Stored, ABC):
             together = zip(read, played, costs, strict=True)
             self._whole([(batch, action, cost, probability) for (batch, _), (action, probability), cost in together])
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The live arrays that hold everything learnt, features included."""
-        return {} if self._state is None else self._state.arrays()
+    def names(self) -> Table | None:
+        """Where contexts have names and values: the table that gives them columns, as far as it has been learnt."""
+        return self._names
 
     # Input.
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from marginbandits import saving
 from marginbandits.contexts import CODES, Shape
@@ -39,6 +40,10 @@ class Stored(Parametrised, ABC):
 
     @abstractmethod
     def _start(self, shape: Shape, size: int | None = None) -> None: ...
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The live arrays that hold everything learnt, features included."""
+        return {} if self._state is None else self._state.arrays()
 
     def dumps(self) -> bytes:
         """Everything learnt, and the generators, as the bytes of an `.npz` file; `loads` continues bit for bit."""

@@ -7,6 +7,7 @@ each becomes small. What has a number in it is compared without it, and lines in
 
 import contextlib
 import dataclasses
+import gzip
 import io
 import math
 import os
@@ -190,6 +191,8 @@ def tables(folder: Path) -> None:
         np.savez(folder / f"{name}.npz", X=rng.standard_normal((40, 4)) + y[:, None], y=y)
     X, k = rng.standard_normal((60, 4)), np.arange(60)
     np.savez(folder.parent / "hillstrom.npz", X=X, action=k % 3, reward_visit=k % 2)
+    with gzip.open(folder.parent / "rcv1.vw.gz", "wt") as log:
+        log.writelines(f"{i % 2 + 1}:{i % 3 % 2}:0.5 | word{i % 5} word{i % 7}:2\n" for i in range(20))
 
 
 @contextlib.contextmanager

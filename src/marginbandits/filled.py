@@ -4,12 +4,12 @@ Kept are the rows that are no longer what they began as, each up to its last num
 matrices one half; or, where few numbers have changed, these, place by place.
 
 >>> import numpy as np
->>> arrays, weights = {}, np.zeros((2, 1000))
->>> weights[1, 700] = 3.0
+>>> arrays, weights = {}, np.zeros((2, 5000))
+>>> weights[1, 4000] = 3.0
 >>> put(arrays, "weights", Field(weights), whole=False)
 >>> arrays
-{'weights': array([3.]), 'weights@places': array([1700])}
->>> again = np.ones((2, 1000))
+{'weights': array([3.]), 'weights@places': array([9000])}
+>>> again = np.ones((2, 5000))
 >>> get(arrays, "weights", Field(again))
 >>> bool((again == weights).all()), arrays
 (True, {})
@@ -27,7 +27,7 @@ __all__ = ["get", "put"]
 Numbers = npt.NDArray[Any]
 _ROWS, _PLACES = "@rows", "@places"
 _LARGE = 1000
-"""Smaller arrays are not worth naming places of."""
+"""Less is not worth naming places of."""
 
 
 def put(arrays: dict[str, Numbers], name: str, field: Field, *, whole: bool) -> None:
@@ -39,22 +39,23 @@ def put(arrays: dict[str, Numbers], name: str, field: Field, *, whole: bool) -> 
         arrays[name] = array
         return
     begun = np.zeros(array.shape[1:], array.dtype) if field.initial is None else field.initial
-    places = _changed(array, begun) if array.size >= _LARGE and array.dtype != bool else None
-    if places is not None and 4 * len(places) < array.size:
-        arrays[name], arrays[name + _PLACES] = array.ravel()[places], places
-        return
-    if array.ndim < 2:
-        arrays[name] = array[: _filled(array, 0)]
-        return
     begun_bits = begun.tobytes()
-    rows = np.flatnonzero([row.tobytes() != begun_bits for row in array])
-    box = array[rows]
-    if field.triangular:
-        arrays[name] = box[:, *np.tril_indices(array.shape[1])]
+    rows = np.flatnonzero([row.tobytes() != begun_bits for row in array]) if array.ndim > 1 else np.empty(0, np.int64)
+    if array.ndim < 2:
+        box = array[: _filled(array, 0)]
+    elif field.triangular:
+        box = array[rows][:, *np.tril_indices(array.shape[1])]
     else:
-        arrays[name] = box[:, *(slice(_filled(box, axis)) for axis in range(1, box.ndim))]
-    if len(rows) < len(array):
+        box = array[rows]
+        box = box[:, *(slice(_filled(box, axis)) for axis in range(1, box.ndim))]
+    arrays[name] = box
+    if array.ndim > 1 and len(rows) < len(array):
         arrays[name + _ROWS] = rows
+    if box.size >= _LARGE and array.dtype != bool:
+        places = _changed(array, begun)
+        if len(places) * (8 + array.dtype.itemsize) < box.nbytes:
+            arrays.pop(name + _ROWS, None)
+            arrays[name], arrays[name + _PLACES] = array.ravel()[places], places
 
 
 def get(arrays: dict[str, Numbers], name: str, field: Field) -> None:

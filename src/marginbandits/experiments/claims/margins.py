@@ -67,8 +67,9 @@ class Losses:
 
     def chart(self, world: str) -> Dots:
         """A row for each learner."""
-        named = [(name, interval(self._T * each)) for name, each in self._each.items() if name != "constant"]
-        rows = [(name, found, Mark.of(place)) for place, (name, found) in enumerate(named)]
+        ends, names = (0.0, float(self._T)), [name for name in self._each if name != "constant"]
+        found = [interval(self._T * self._each[name], within=ends) for name in names]
+        rows = [(name, one, Mark.of(place)) for place, (name, one) in enumerate(zip(names, found, strict=True))]
         return Dots(f"Loss of {self._T:,} rounds, {world}", rows, "mean, with its 95% interval")
 
 

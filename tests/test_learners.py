@@ -1,4 +1,5 @@
 import copy
+import json
 import math
 import pickle
 from typing import Any
@@ -363,3 +364,31 @@ def test_no_contexts_and_their_masks(masks: Any) -> None:
     agent = mb.LinUCB(3, seed=0)
     assert agent.act_many(np.empty((0, 4)), available=masks) == []
     agent.learn_many(np.empty((0, 4)), [], [], available=masks)
+
+
+def test_decisions_are_json_and_come_back() -> None:
+    agent = mb.SquareCB(3, seed=0)
+    decision = agent.act([1.0, 2.0])
+    again = mb.Decision.from_dict(json.loads(json.dumps(decision.to_dict())))
+    assert (again.action, again.probability) == (decision.action, decision.probability)
+    assert again.to_dict() == decision.to_dict()
+    agent.learn([1.0, 2.0], again, loss=0.0)
+    assert mb.Decision.from_dict({"action": 1, "probability": 0.5}).distribution is None
+    placed = mb.PlacedDecision(1, 0.5, None, np.array([0.2]))
+    assert mb.PlacedDecision.from_dict(placed.to_dict()).point == np.array([0.2])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        None,
+        [],
+        {},
+        {"action": 1},
+        {"action": 1, "probability": 0.5, "law": [1.0]},
+        {"action": 1, "probability": 1, "distribution": "x"},
+    ],
+)
+def test_what_is_no_decision_is_refused(values: Any) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        mb.Decision.from_dict(values)

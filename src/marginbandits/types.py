@@ -9,11 +9,13 @@ K x d matrix (one row of features per action, one shared weight vector).
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, SupportsFloat, TypeAlias, TypeVar, runtime_checkable
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, Self, SupportsFloat, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
+
+from marginbandits.validation import quoted
 
 __all__ = [
     "Array",
@@ -51,6 +53,28 @@ class Decision:
     action: int
     probability: float
     distribution: Array | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a log needs, as plain values: `json.dumps` takes it, and `from_dict` makes it a decision again.
+
+        >>> Decision(2, 0.25, np.array([0.5, 0.25, 0.25])).to_dict()
+        {'action': 2, 'probability': 0.25, 'distribution': [0.5, 0.25, 0.25]}
+        """
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in given.items()}
+
+    @classmethod
+    def from_dict(cls, values: Any) -> Self:
+        """The decision that `to_dict` wrote; `learn` checks its action and probability as it does any other's."""
+        known = {field.name for field in fields(cls)}
+        if not isinstance(values, Mapping) or not {"action", "probability"} <= values.keys() <= known:
+            raise ValueError(f"values must be a mapping of {sorted(known)}, got {quoted(values)}")
+        lists = {name: values[name] for name in values.keys() - {"action", "probability"}}
+        try:
+            arrays = {name: None if one is None else np.asarray(one, float) for name, one in lists.items()}
+        except (TypeError, ValueError):
+            raise ValueError(f"{sorted(lists)} must be lists of numbers, got {quoted(lists)}") from None
+        return cls(values["action"], values["probability"], **arrays)
 
 
 @dataclass(slots=True, eq=False)

@@ -51,11 +51,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=2000)
     several = contexts(parser.parse_args().rounds)
-    table = mb.Table().start(sparse=True)
+    table = mb.Table()._start(sparse=True)
     for context in several:
-        table.observe(table.codes([context]))
+        table._observe(table._codes([context]))
     loop = microseconds(plain, several)
-    features = microseconds(lambda context: table.transform(table.codes([context])), several)
+    features = microseconds(lambda context: table._transform(table._codes([context])), several)
     print(f"a plain loop {loop:.1f} µs; to features {features:.1f} µs, {features / loop:.1f} x")
     for build in (mb.SquareCB, mb.HingeLMC):
         agent = build(10, seed=0)

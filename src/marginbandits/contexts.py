@@ -304,6 +304,8 @@ def _from_scipy(matrix: Any) -> Sparse:
         raise ValueError(f"context must be numbers, got {quoted(matrix)}")
     if matrix.ndim > 2 or (matrix.ndim == 2 and matrix.shape[0] > _MOST_ROWS):
         raise ValueError(f"context must have at most {_MOST_ROWS:,} rows, got shape {matrix.shape}")
+    if matrix.shape[-1] >= CODES:
+        raise ValueError(f"context must have fewer than 2^49 columns, got shape {matrix.shape}")
     try:
         rows = scipy.sparse.csr_array(matrix.reshape(1, -1) if matrix.ndim == 1 else matrix, dtype=float)
         rows.check_format()  # SciPy itself believes whatever a matrix was made of, and compiled code would follow it

@@ -47,7 +47,7 @@ __all__ = [
 
 FORMAT = 2
 _HEADER = "header"
-_FREE = 64 * 2**20  # what any file may make of itself
+_FREE = 2**29  # what any file may make of itself: most of a sparse learner is empty
 
 T = TypeVar("T", bound=Parametrised)
 Numbers = npt.NDArray[Any]

@@ -14,11 +14,12 @@ Flags = npt.NDArray[np.bool_]
 
 
 def _codes(rng: np.random.Generator) -> tuple[Places, Places, Places]:
-    """Some codes, how they are parted into rows, and columns of which some have owners among them."""
-    codes = rng.choice(np.r_[rng.integers(2**49, size=6), 4, 5], pick(rng, 0, 1, 12))
+    """Some codes of few names, how they are parted into rows, and columns of which some have owners among them."""
+    several = rng.integers(2, size=8) << 33 | rng.integers(2**33, size=8)
+    codes = rng.choice(np.r_[several, 4, 5], pick(rng, 0, 1, 12))
     owners = np.zeros(pick(rng, 2, 8, 32), np.int64)
     columns, signs, fresh = _room(len(codes))
-    place(codes, owners, columns, signs, fresh)
+    place(codes, owners, True, len(owners), columns, signs, fresh)
     some = fresh & (rng.random(len(codes)) < 0.7)
     owners[columns[some]] = codes[some] + 1
     return codes, np.sort(np.r_[0, rng.integers(len(codes) + 1, size=pick(rng, 0, 2)), len(codes)]), owners
@@ -28,86 +29,90 @@ def _room(n: int) -> tuple[Places, Places, Flags]:
     return np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_)
 
 
-def _unplaced(rng: np.random.Generator) -> tuple[Places, Places, Places, Places, Flags]:
+def _unplaced(rng: np.random.Generator) -> tuple[Places, Places, bool, int, Places, Places, Flags]:
     codes, _, owners = _codes(rng)
-    return codes, owners, *_room(len(codes))
+    return codes, owners, pick(rng, True, False), pick(rng, len(owners), 2), *_room(len(codes))
 
 
 @twin(table._place, _unplaced)
-def place(codes: Places, owners: Places, columns: Places, signs: Places, fresh: Flags) -> None:
+def place(codes: Places, owners: Places, claim: bool, most: int, columns: Places, signs: Places, fresh: Flags) -> None:
     given: dict[int, int] = {}
     for k, code in enumerate(codes.tolist()):
         home = code // 2 % len(owners)
-        tried = [(home + probe) % len(owners) for probe in range(16)]
-        columns[k], signs[k], fresh[k] = home, 1 if code >= 2**48 else -1, False
-        for at in tried:
-            taken = given.get(at, code) != code
-            if owners[at] == code + 1 or (owners[at] == 0 and not taken):
-                columns[k], signs[k], fresh[k] = at, 1, owners[at] == 0
-                if fresh[k]:
-                    given[at] = code
+        shares = code % 2 == 0 and most == len(owners)
+        columns[k], signs[k], fresh[k] = home, (1 if code >> 32 & 1 else -1) if shares else 0, False
+        for at in [(home + probe) % len(owners) for probe in range(16)]:
+            if owners[at] == code + 1:
+                columns[k], signs[k] = at, 1
+                break
+            if owners[at] == 0 and not (claim and given.get(at, code) != code):
+                names = [owner - 1 >> 33 for owner in owners[owners > 0].tolist()]
+                names += [codes[m] >> 33 for m in range(k) if fresh[m]]
+                limited = code % 2 == 0 and most < len(owners) and names.count(code >> 33) >= most
+                signs[k] = int(claim and not limited)
+                if signs[k]:
+                    columns[k], fresh[k], given[at] = at, True, code
                 break
 
 
 def _numbers(rng: np.random.Generator, d: int) -> Array:
-    moments = np.abs(rng.standard_normal((3, d)))
+    moments = np.abs(rng.standard_normal((4, d)))
     moments[0] = pick(rng, 0.0, 3.0, 30.0)
     moments[:, rng.random(d) < 0.3] = 0.0
     return moments
 
 
-def _counted(rng: np.random.Generator) -> tuple[Places, Places, Array, Array]:
+def _counted(rng: np.random.Generator) -> tuple[Places, Places, Places, Array, Array]:
     codes, d = rng.integers(10, size=pick(rng, 0, 1, 9)), pick(rng, 1, 4)
-    return codes, rng.integers(d, size=len(codes)), 10 * rng.standard_normal(len(codes)), _numbers(rng, d)
+    columns, signs = rng.integers(d, size=len(codes)), rng.integers(2, size=len(codes))
+    return codes, columns, signs, 10 * rng.standard_normal(len(codes)), _numbers(rng, d)
 
 
 @twin(table._count, _counted)
-def count(codes: Places, columns: Places, values: Array, moments: Array) -> None:
-    for code, j, x in zip(codes.tolist(), columns.tolist(), values.tolist(), strict=True):
-        n, mean, square = moments[:, j]
-        if code % 2:
-            reach = 5 * math.sqrt(square / n) if n >= 25 else math.inf
-            x = min(max(x, mean - reach), mean + reach)
-            moments[:, j] = n + 1, (n * mean + x) / (n + 1), square + (x - mean) ** 2 * n / (n + 1)
+def count(codes: Places, columns: Places, signs: Places, values: Array, moments: Array) -> None:
+    for code, j, sign, x in zip(codes.tolist(), columns.tolist(), signs.tolist(), values.tolist(), strict=True):
+        n, mean, square, first = moments[:, j]
+        if code % 2 and sign:
+            reach = 5 * math.sqrt(square / n) if n >= 25 and square > 1e-200 else math.inf
+            near = min(max(x, mean - reach), mean + reach)
+            moments[:, j] = (
+                n + 1,
+                (n * mean + near) / (n + 1),
+                square + (near - mean) ** 2 * n / (n + 1),
+                first if n else x,
+            )
 
 
-Filled = tuple[Places, Array, Places, Places, Places, Places, Array, Array]
+Filled = tuple[Places, Array, Places, Places, Places, Array, Array]
 
 
-def _placed(rng: np.random.Generator) -> tuple[Places, Array, Places, Places, Places, Places, Array]:
+def _placed(rng: np.random.Generator) -> tuple[Places, Array, Places, Places, Places, Array]:
     codes, starts, owners = _codes(rng)
     columns, signs, fresh = _room(len(codes))
-    place(codes, owners, columns, signs, fresh)
+    place(codes, owners, True, pick(rng, len(owners), 2), columns, signs, fresh)
     signs[fresh & (rng.random(len(codes)) < 0.5)] = 0
-    return codes, rng.standard_normal(len(codes)), starts, columns, signs, owners, _numbers(rng, len(owners))
+    return codes, rng.standard_normal(len(codes)), starts, columns, signs, _numbers(rng, len(owners))
 
 
 def _to_fill(rng: np.random.Generator) -> Filled:
     given = _placed(rng)
-    return *given, np.empty((len(given[2]) - 1, len(given[5])))
+    return *given, np.empty((len(given[2]) - 1, given[5].shape[1]))
 
 
 @twin(table._fill, _to_fill)
 def fill(
-    codes: Places,
-    values: Array,
-    starts: Places,
-    columns: Places,
-    signs: Places,
-    owners: Places,
-    moments: Array,
-    out: Array,
+    codes: Places, values: Array, starts: Places, columns: Places, signs: Places, moments: Array, out: Array
 ) -> None:
     for i, (start, end) in enumerate(itertools.pairwise(starts.tolist())):
-        own = range(start, end)
-        here = {columns[k] for k in own if codes[k] % 2 and signs[k] and owners[columns[k]] == codes[k] + 1}
-        for j, owner in enumerate(owners):
-            absent = owner > 0 and owner % 2 == 0 and j not in here
-            out[i, j] = (moments[1, j] if absent else 0.0) + sum(signs[k] * values[k] for k in own if columns[k] == j)
+        for j in range(out.shape[1]):
+            own = [k for k in range(start, end) if columns[k] == j and signs[k]]
+            numbers = [values[k] - moments[3, j] for k in own if codes[k] % 2]
+            out[i, j] = sum(numbers) if numbers else moments[1, j] - moments[3, j]
+            out[i, j] += sum(signs[k] * values[k] for k in own if codes[k] % 2 == 0)
 
 
 def _to_sort(rng: np.random.Generator) -> tuple[Places, Array, Places, Places, Places, Array, Array, Places, Places]:
-    codes, values, starts, columns, signs, _, moments = _placed(rng)
+    codes, values, starts, columns, signs, moments = _placed(rng)
     room = np.zeros(len(codes)), np.zeros(len(codes), np.int64), np.zeros(len(starts), np.int64)
     return codes, values, starts, columns, signs, moments, *room
 
@@ -128,7 +133,7 @@ def sort(
     for i, (start, end) in enumerate(itertools.pairwise(starts.tolist())):
         row: dict[int, float] = {}
         for k in range(start, end):
-            times, mean, square = moments[:, columns[k]]
+            times, mean, square, _ = moments[:, columns[k]]
             x = values[k]
             if codes[k] % 2:
                 x = np.clip((x - mean) / math.sqrt(square / times), -5, 5) if square > 0 else 0.0

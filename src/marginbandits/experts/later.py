@@ -23,7 +23,11 @@ class Later(Generic[T]):
     def __init__(self, work: Callable[[], T]) -> None:
         self._found: list[T] = []
         self._thread: threading.Thread | None = threading.Thread(target=self._do, args=(work,))
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:  # there are no more threads to be had: then now
+            self._thread = None
+            self._do(work)
 
     def _do(self, work: Callable[[], T]) -> None:
         with contextlib.suppress(Exception):  # who finds nothing does the work again, and meets the failure there

@@ -1,16 +1,15 @@
 """What is written in a context of names and values: (code, value) pairs, whatever else is known of it.
 
-    31, 0.5          a number: the code of its name, and the number
+    31, 0.5          a number: the code of its name, and the number; a category where it is declared one
     "DE", True       a category: the code of its name and value, and 1
     "red shoes"      text, if it has a space in it or is declared: a category for each word, lower case
     ["new", "sale"]  a bag: a category for each of them; numbers in a list are numbers, named by their places
     {"age": 31}      a namespace: what is in it, each name after its own and a dot
     None, NaN        missing: a category of its own; a name that is absent says nothing
 
-A code is 2h for a category and 2h + 1 for a number, h being 48 bits of BLAKE2, keyed by the seed: so that nobody finds
-names that share one, and a million that come by themselves hardly ever do. Codes of what was met before are remembered,
-up to a limit, so that most entries cost one look into a dictionary. (scikit-learn's `FeatureHasher` takes as long for
-one row as 20 rounds of a learner.)
+A code has 16 bits of the name's hash, 32 of the name's and value's, and one that says whether it is a number: BLAKE2,
+keyed by the seed. Codes of what was met before are remembered, up to a limit, so that most entries cost one look into a
+dictionary. (scikit-learn's `FeatureHasher` takes as long for one row as a learner for its whole round.)
 
 >>> entries = Entries(text=("title",), categorical=(), drop=(), interactions=(), seed=0)
 >>> codes, values = entries.read({"age": 31, "country": "DE", "title": "Red shoes", "tags": ["new", "sale"]})
@@ -37,8 +36,11 @@ __all__ = ["Entries"]
 
 DEEPEST = 16
 """Namespaces within namespaces."""
-LONGEST = 100_000
+LONGEST, MOST = 100_000, 10_000
 """Characters of a string, and entries of a context."""
+_TIME: tuple[Any, ...] = (np.timedelta64, np.datetime64)  # numbers to the abstract classes, but of what?
+_PLAIN = "biufU"
+"""NumPy's kinds that are numbers, booleans or strings."""
 _REMEMBERED, _SHORT = 2**16, 100
 _WORD = re.compile(r"\w+")
 _BETWEEN = "\x1f"
@@ -78,24 +80,34 @@ class Entries:
         """Codes and values of all entries, in the context's order, then those of interactions."""
         codes: list[int] = []
         values: list[float] = []
+        left = [MOST]  # entries that may still come, namespaces included
         if self._interactions:
             parts: dict[str, tuple[list[int], list[float]]] = {}
             for name, value in context.items():
                 parts[name] = [], []
-                self._walk({name: value}, "", 1, *parts[name])
+                self._walk({name: value}, "", 1, left, *parts[name])
                 codes += parts[name][0]
                 values += parts[name][1]
             for one, other in self._interactions:
                 if one in parts and other in parts:
-                    self._cross(parts[one], parts[other], codes, values)
+                    self._cross(parts[one], parts[other], left, codes, values)
         else:
-            self._walk(context, "", 1, codes, values)
+            self._walk(context, "", 1, left, codes, values)
         return codes, values
 
-    def _walk(self, context: Mapping[str, Any], prefix: str, depth: int, codes: list[int], values: list[float]) -> None:
+    def _walk(
+        self,
+        context: Mapping[str, Any],
+        prefix: str,
+        depth: int,
+        left: list[int],
+        codes: list[int],
+        values: list[float],
+    ) -> None:
         if depth > DEEPEST:
             raise ValueError(f"context must have namespaces at most {DEEPEST} deep, got more below {quoted(prefix)}")
-        known, drop = self._known, self._drop
+        _spend(left, len(context))
+        known, drop, categorical = self._known, self._drop, self._categorical
         for name, value in context.items():
             if type(name) is not str:
                 raise ValueError(f"context must have strings for names, got {quoted(name)}")
@@ -106,119 +118,128 @@ class Entries:
             if kind is str:
                 found = known.get((path, value))
                 if found is None:
-                    found = self._string(path, value)
+                    found = self._string(path, value, left)
                 codes += found
                 values += [1.0] * len(found)
-            elif kind is float or kind is int:
-                if not -LARGEST <= value <= LARGEST:
-                    self._number(path, value, codes, values)
-                    continue
+            elif (kind is float or kind is int) and -LARGEST <= value <= LARGEST and path not in categorical:
                 code = known.get(path)
                 if code is None:
                     code = self._named(path)
                 codes.append(code)
                 values.append(float(value))
             else:
-                self._other(path, value, depth, codes, values)
-            if len(codes) > LONGEST:
-                raise ValueError(f"context must have at most {LONGEST:,} entries, got more at {quoted(path)}")
+                self._other(path, value, depth, left, codes, values)
 
-    def _other(self, path: str, value: Any, depth: int, codes: list[int], values: list[float]) -> None:
+    def _other(self, path: str, value: Any, depth: int, left: list[int], codes: list[int], values: list[float]) -> None:
         """What is neither a plain string nor a plain number."""
-        if value is None:
+        if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+            value = value.item() if value.dtype.kind in _PLAIN else value
+        if value is None or (isinstance(value, float) and math.isnan(value)):
             codes.append(self._code(path, _BETWEEN, number=False))
             values.append(1.0)
-        elif isinstance(value, bool | np.bool_):
-            codes += self._string(path, str(bool(value)))
+        elif isinstance(value, bool):
+            codes += self._category(path, str(value))
             values.append(1.0)
         elif isinstance(value, str):
-            self._walk({path: str(value)}, "", depth, codes, values)
+            found = self._string(path, str.__str__(value), left)
+            codes += found
+            values += [1.0] * len(found)
         elif isinstance(value, Mapping):
-            self._walk(value, path + ".", depth + 1, codes, values)
-        elif isinstance(value, numbers.Real | np.number) and not isinstance(value, np.timedelta64 | np.complexfloating):
-            self._number(path, float(value), codes, values)
+            self._walk(value, path + ".", depth + 1, left, codes, values)
+        elif isinstance(value, numbers.Real) and not isinstance(value, _TIME):
+            if not -LARGEST <= value <= LARGEST:  # type: ignore[operator]  # every real number can be compared
+                raise ValueError(f"context[{quoted(path)}] must be a number within ±1e100, got {quoted(value)}")
+            number = path not in self._categorical
+            codes += [self._named(path)] if number else self._category(path, repr(float(value)))
+            values.append(float(value) if number else 1.0)
         elif isinstance(value, list | tuple | AbstractSet | np.ndarray):
-            self._several(path, value, codes, values)
+            self._several(path, value, left, codes, values)
         else:
             raise ValueError(
-                f"context[{path!r}] must be a number, a string, a boolean, a list or a mapping of these, "
+                f"context[{quoted(path)}] must be a number, a string, a boolean, a list or a mapping of these, "
                 f"or None, got {quoted(value)}"
             )
 
-    def _several(self, path: str, value: Any, codes: list[int], values: list[float]) -> None:
+    def _several(self, path: str, value: Any, left: list[int], codes: list[int], values: list[float]) -> None:
         """A bag of strings, or numbers by their places."""
-        items = np.asarray(value).tolist() if isinstance(value, np.ndarray) else list(value)
+        plain = not isinstance(value, np.ndarray) or value.dtype.kind in _PLAIN
+        items = [one.item() if isinstance(one, np.generic) else one for one in value] if plain else [value]
+        _spend(left, len(items))
         if all(isinstance(item, str) for item in items):
-            for item in sorted(items) if isinstance(value, AbstractSet) else items:
-                codes += self._category(path, item)
-            values += [1.0] * len(items)
-        elif not isinstance(value, AbstractSet) and all(isinstance(item, int | float) for item in items):
+            words = [str.__str__(item) for item in items]
+            for word in sorted(words) if isinstance(value, AbstractSet) else words:
+                codes += self._category(path, word)
+            values += [1.0] * len(words)
+        elif not isinstance(value, AbstractSet) and all(isinstance(item, numbers.Real) for item in items):
             for place, item in enumerate(items):
-                self._number(f"{path}.{place}", item, codes, values)
+                self._other(f"{path}.{place}", float(item) if isinstance(item, bool) else item, 1, left, codes, values)
         else:
             raise ValueError(
-                f"context[{path!r}] must have only strings or, in order, only numbers, got {quoted(value)}"
+                f"context[{quoted(path)}] must have only strings or, in order, only numbers, got {quoted(value)}"
             )
-
-    def _number(self, path: str, value: float, codes: list[int], values: list[float]) -> None:
-        if math.isnan(value):
-            self._other(path, None, 1, codes, values)
-        elif not -LARGEST <= value <= LARGEST:
-            raise ValueError(f"context[{path!r}] must be a number within ±1e100, got {quoted(value)}")
-        else:
-            codes.append(self._named(path))
-            values.append(float(value))
 
     def _named(self, path: str) -> int:
         """The code of a number of this name."""
-        return int(self._remember(path, self._code(path, "", number=True)))
+        return int(self._remember(path, self._code(path, "", number=True), path))
 
-    def _string(self, path: str, value: str) -> list[int]:
+    def _string(self, path: str, value: str, left: list[int]) -> list[int]:
         """The code of a string, or those of its words."""
         if path in self._text or (" " in value and path not in self._categorical):
             _refuse_long(path, value)
-            found = [code for word in _WORD.findall(value.lower()) for code in self._category(path, word)]
+            words = _WORD.findall(value.lower())
+            _spend(left, len(words))
+            found = [code for word in words for code in self._category(path, word)]
         else:
             found = self._category(path, value)
-        return found if len(value) > _SHORT else self._remember((path, value), found)
+        return self._remember((path, value), found, path + value)
 
     def _category(self, path: str, value: str) -> list[int]:
         """The code of a name and value."""
         found: list[int] | None = self._known.get((path, value, None))
-        if found is not None:
-            return found
-        _refuse_long(path, value)
-        found = [self._code(path, value, number=False)]
-        return found if len(value) > _SHORT else self._remember((path, value, None), found)
+        if found is None:
+            _refuse_long(path, value)
+            found = self._remember((path, value, None), [self._code(path, value, number=False)], path + value)
+        return found
 
     def _code(self, path: str, value: str, *, number: bool) -> int:
-        return 2 * self._hash((path + _BETWEEN + value).encode("utf-8", "surrogatepass")) + number
+        """16 bits of the name, 32 of name and value, and whether it is a number."""
+        _refuse_long(path, path)
+        name, both = (text.encode("utf-8", "surrogatepass") for text in (path, path + _BETWEEN + value))
+        return self._hash(name, 2) << 33 | self._hash(both, 4) << 1 | number
 
-    def _hash(self, text: bytes) -> int:
-        return int.from_bytes(hashlib.blake2b(text, digest_size=6, key=self._key).digest(), "little")
+    def _hash(self, text: bytes, size: int) -> int:
+        return int.from_bytes(hashlib.blake2b(text, digest_size=size, key=self._key).digest(), "little")
 
-    def _remember(self, key: Any, found: T) -> T:
-        if len(self._known) >= _REMEMBERED:
-            self._known.clear()
-        self._known[key] = found
+    def _remember(self, key: Any, found: T, text: str) -> T:
+        if len(text) <= _SHORT:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[key] = found
         return found
 
     def _cross(
         self,
         one: tuple[list[int], list[float]],
         other: tuple[list[int], list[float]],
+        left: list[int],
         codes: list[int],
         values: list[float],
     ) -> None:
         """Every entry of one with every entry of the other: a number if either is."""
-        if len(one[0]) * len(other[0]) > LONGEST:
-            raise ValueError(f"context must have at most {LONGEST:,} interactions, got {len(one[0]) * len(other[0]):,}")
+        _spend(left, len(one[0]) * len(other[0]))
         for a, x in zip(*one, strict=True):
             for b, y in zip(*other, strict=True):
-                codes.append(2 * self._hash(b"%d %d" % (a, b)) + ((a | b) & 1))
-                values.append(x * y)
+                name = (a >> 33) * 31 + (b >> 33) & 0xFFFF
+                codes.append(name << 33 | self._hash(b"%d %d" % (a, b), 4) << 1 | ((a | b) & 1))
+                values.append(min(max(x * y, -LARGEST), LARGEST))
+
+
+def _spend(left: list[int], n: int) -> None:
+    left[0] -= n
+    if left[0] < 0:
+        raise ValueError(f"context must have at most {MOST:,} entries, got more")
 
 
 def _refuse_long(path: str, value: str) -> None:
     if len(value) > LONGEST:
-        raise ValueError(f"context[{path!r}] must have at most {LONGEST:,} characters, got {len(value):,}")
+        raise ValueError(f"context[{quoted(path)}] must have at most {LONGEST:,} characters, got {len(value):,}")

@@ -1,18 +1,19 @@
 """A schema: what a context of names and values becomes.
 
 `entries` says what is read: (code, value) pairs. Here every code gets a column of its own, in the order of being
-learnt, as long as there is room: it is looked for at its hash and the places after it, and takes the first that is
-free. Only when all of those are taken does it share a column, with a sign drawn by its hash; `n_collisions` counts
-that. What has never been learnt has no column, and says nothing.
+learnt, as long as there is room: it is looked for at its hash and the 15 places after it, and takes the first that is
+free. What has never been learnt has no column, and says nothing.
 
-Where rows are kept sparse, there are 2^18 columns and numbers are standardised here, for what is sparse is never
-centred elsewhere; where they are dense, there are 2^8, and numbers stay what they are, for what follows standardises
-all columns. A number that is absent counts as the mean of those before it.
+Where rows are kept sparse, there are 2^18 columns, and numbers are standardised here, for what is sparse is never
+centred elsewhere. A category that finds all its places taken shares the first of them, with a sign drawn by its hash.
+Where rows are dense, there are 2^8, of which the values of one name take at most a quarter, so that ids leave room for
+others. Who finds no column there is left out. Numbers count from the first that was learnt, and what follows
+standardises all columns. A number that is absent counts as the mean of those before it.
 
->>> table = Table(text=["title"]).start(sparse=True)
->>> rows = table.observe(table.codes([{"age": 31, "title": "red shoes"}, {"age": 47, "title": "blue shoes"}]))
->>> rows.shape, rows.starts, rows.values
-((2, 262144), array([0, 3, 6]), array([-0.71,  1.  ,  1.  ,  0.71,  1.  ,  1.  ]))
+>>> table = Table(text=["title"])._start(sparse=True)
+>>> rows = table._observe(table._codes([{"age": 31, "title": "red shoes"}, {"age": 47, "title": "blue shoes"}]))
+>>> rows.shape, rows.starts, sorted(rows.values.tolist())
+((2, 262144), array([0, 3, 6]), [-1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
 >>> table.n_names, table.n_collisions
 (4, 0)
 """
@@ -39,23 +40,29 @@ __all__ = ["Table"]
 Names = Annotated[list[str] | None, OneOf(ListOf(Instance(str)), Instance(type(None)))]
 Pairs = Annotated[list[list[str]] | None, OneOf(ListOf(ListOf(Instance(str))), Instance(type(None)))]
 Places = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 BITS = {True: 18, False: 8}
 """Of sparse rows, and of dense ones: 2^BITS columns."""
 _CLIP = 5.0
-_COUNT, _MEAN, _SQUARE = range(3)
+_COUNT, _MEAN, _SQUARE, _FIRST = range(4)
+_LEAST = 1e-200
+"""A smaller sum of squares counts as no variation."""
+_PROBES = 16
+"""Places that a code may have."""
 
 
 class Table(Part, Record):
     """Contexts that are mappings, read by name; then `features`, as of any other context.
 
     Strings are categories, or `text` where they are declared so or have a space in them and are not declared
-    `categorical`; names to `drop` are not read; `interactions` are pairs of names, or of namespaces, whose entries are
-    multiplied. There are 2^`hash_bits` columns.
+    `categorical`; numbers that are declared so are categories too. Names to `drop` are not read. `interactions` are
+    pairs of names, or namespaces, of the context itself, whose entries are multiplied. There are 2^`hash_bits` columns.
     """
 
     sparse: bool
     n_outputs: int
+    _most: int
     _owners: Places
     _moments: Array
     _collisions: Places
@@ -85,7 +92,17 @@ class Table(Part, Record):
             seed=seed,
         )
 
-    def codes(self, contexts: Sequence[Mapping[str, Any]]) -> Sparse:
+    @property
+    def n_names(self) -> int:
+        """How many entries have columns."""
+        return int(np.count_nonzero(self._owners))
+
+    @property
+    def n_collisions(self) -> int:
+        """How often an entry that was learnt had none of its own."""
+        return int(self._collisions[0])
+
+    def _codes(self, contexts: Sequence[Mapping[str, Any]]) -> Sparse:
         """What is written in each context, one row each: columns are codes, and in the context's order."""
         read = [self._entries.read(one) for one in contexts]
         if len(read) == 1:
@@ -96,60 +113,50 @@ class Table(Part, Record):
             starts = np.concatenate([[0], np.cumsum([len(one) for one, _ in read])])
         return Sparse(np.array(values, np.float64), np.array(codes, np.int64), starts, CODES)
 
-    def start(self, *, sparse: bool) -> Self:
+    def _start(self, *, sparse: bool) -> Self:
         """A fresh copy, whose rows are sparse or dense."""
         started = copy.deepcopy(self)
         started.sparse = sparse
         started.n_outputs = 2 ** (BITS[sparse] if self.hash_bits is None else self.hash_bits)
+        started._most = started.n_outputs if sparse else max(started.n_outputs // 4, 1)
         started._owners = zeros((started.n_outputs,), np.int64)  # 1 + the code that has the column; 0 where none has
-        started._moments = zeros((3, started.n_outputs))  # of numbers
+        started._moments = zeros((4, started.n_outputs))  # of numbers
         started._collisions = np.zeros(1, np.int64)
         started.attach(Journal())
         return started
 
-    @property
-    def n_names(self) -> int:
-        """How many entries have columns."""
-        return int(np.count_nonzero(self._owners))
-
-    @property
-    def n_collisions(self) -> int:
-        """How many entries that were learnt had to share one."""
-        return int(self._collisions[0])
-
-    def transform(self, rows: Rows) -> Rows:
+    def _transform(self, rows: Rows) -> Rows:
         """Rows of codes as rows of columns."""
         assert isinstance(rows, Sparse)
-        columns, signs, fresh = self._places(rows)
-        signs[fresh] = 0
+        columns, signs, _ = self._places(rows, claim=False)
         return self._rows(rows, columns, signs)
 
-    def observe(self, rows: Rows) -> Rows:
+    def _observe(self, rows: Rows) -> Rows:
         """The same, after learning what there is and how large numbers are."""
         assert isinstance(rows, Sparse)
-        columns, signs, fresh = self._places(rows)
+        columns, signs, fresh = self._places(rows, claim=True)
         keep, own = self.journal.keep, columns[fresh]
         if len(own):
             keep(self._owners, own)
             self._owners[own] = rows.columns[fresh] + 1
-        shared = int(np.count_nonzero(self._owners[columns] != rows.columns + 1))
-        if shared:
+        without = int(np.count_nonzero(self._owners[columns] != rows.columns + 1))
+        if without:
             keep(self._collisions)
-            self._collisions += shared
+            self._collisions[0] = min(int(self._collisions[0]) + without, COUNT)
         keep(self._moments, (slice(None), columns[rows.columns & 1 == 1]))
-        _count(rows.columns, columns, rows.values, self._moments)
+        _count(rows.columns, columns, signs, rows.values, self._moments)
         return self._rows(rows, columns, signs)
 
-    def _places(self, rows: Sparse) -> tuple[Places, Places, npt.NDArray[np.bool_]]:
+    def _places(self, rows: Sparse, *, claim: bool) -> tuple[Places, Places, Flags]:
         n = len(rows.columns)
         columns, signs, fresh = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.bool_)
-        _place(rows.columns, self._owners, columns, signs, fresh)
+        _place(rows.columns, self._owners, claim, self._most, columns, signs, fresh)
         return columns, signs, fresh
 
     def _rows(self, rows: Sparse, columns: Places, signs: Places) -> Rows:
         if not self.sparse:
             out = np.empty((len(rows), self.n_outputs))
-            _fill(rows.columns, rows.values, rows.starts, columns, signs, self._owners, self._moments, out)
+            _fill(rows.columns, rows.values, rows.starts, columns, signs, self._moments, out)
             return out
         values, filled, starts = np.empty(len(columns)), np.empty(len(columns), np.int64), np.empty_like(rows.starts)
         n = _sort(rows.columns, rows.values, rows.starts, columns, signs, self._moments, values, filled, starts)
@@ -164,26 +171,33 @@ class Table(Part, Record):
         }
 
     def check(self) -> None:
-        """Every code has one column; counts and squares are not negative."""
-        owners = self._owners[self._owners > 0]
-        if len(np.unique(owners)) < len(owners):
-            raise ValueError("owners must have each code once")
-        if (self._moments[[_COUNT, _SQUARE]] < 0.0).any() or (self._moments[_COUNT] > COUNT).any():
+        """Every code has one column, where it is looked for; counts and squares are not negative, nor means too far."""
+        columns = np.flatnonzero(self._owners)
+        owners = self._owners[columns]
+        away = (columns - ((owners - 1) >> 1)) % self.n_outputs
+        if len(np.unique(owners)) < len(owners) or (away >= _PROBES).any():
+            raise ValueError("owners must have each code once, where it is looked for")
+        moments = self._moments
+        if (moments[[_COUNT, _SQUARE]] < 0.0).any() or (moments[_COUNT] > COUNT).any():
             raise ValueError("moments must have counts and squares of at least 0")
-
-
-_PROBES = 16
-"""Places that a code may have."""
+        if (moments[[_MEAN, _FIRST]] > LARGEST).any():
+            raise ValueError("moments must be those of numbers within ±1e100")
 
 
 @kernel
-def _place(codes: Places, owners: Places, columns: Places, signs: Places, fresh: npt.NDArray[np.bool_]) -> None:
-    """The column of each code: its own; or a free one, which is `fresh`; or, with its sign, one that it shares."""
+def _place(codes: Places, owners: Places, claim: bool, most: int, columns: Places, signs: Places, fresh: Flags) -> None:
+    """The column of each code and its sign there: 1 in its own, 0 where it says nothing.
+
+    Who may `claim` takes a free one, which is `fresh`, unless `most` belong to its name already. Categories that find
+    none share where `most` is no limit.
+    """
     last = owners.shape[0] - 1
     for k in range(codes.shape[0]):
-        owner = codes[k] + 1
+        owner, number = codes[k] + 1, codes[k] & 1
         home = (codes[k] >> 1) & last
-        columns[k], signs[k], fresh[k] = home, 1 if (codes[k] >> 48) & 1 else -1, False
+        columns[k], signs[k], fresh[k] = home, 0, False
+        if number == 0 and most > last:
+            signs[k] = 1 if (codes[k] >> 32) & 1 else -1
         for probe in range(_PROBES):
             at = (home + probe) & last
             if owners[at] == owner:
@@ -191,21 +205,32 @@ def _place(codes: Places, owners: Places, columns: Places, signs: Places, fresh:
                 break
             if owners[at] == 0:
                 other = owner
-                for m in range(k):  # those of this round that have just been given a place
+                for m in range(k if claim else 0):  # those of this round that have just been given a place
                     if fresh[m] and columns[m] == at:
                         other = codes[m] + 1
                 if other == owner:
-                    columns[k], signs[k], fresh[k] = at, 1, True
+                    signs[k], taken = 0, 0
+                    if claim and number == 0 and most <= last:
+                        for j in range(last + 1):
+                            if owners[j] > 0 and (owners[j] - 1) >> 33 == codes[k] >> 33:
+                                taken += 1
+                        for m in range(k):
+                            if fresh[m] and codes[m] >> 33 == codes[k] >> 33:
+                                taken += 1
+                    if claim and taken < most:
+                        columns[k], signs[k], fresh[k] = at, 1, True
                     break
 
 
 @kernel
-def _count(codes: Places, columns: Places, values: Array, moments: Array) -> None:
+def _count(codes: Places, columns: Places, signs: Places, values: Array, moments: Array) -> None:
     """Welford's update of every number; after 25 of them, one counts as far as five deviations."""
     for k in range(codes.shape[0]):
-        if codes[k] & 1:
+        if codes[k] & 1 and signs[k] != 0:
             j, x = columns[k], values[k]
-            if moments[_COUNT, j] >= _CLIP * _CLIP:
+            if moments[_COUNT, j] == 0.0:
+                moments[_FIRST, j] = x
+            if moments[_COUNT, j] >= _CLIP * _CLIP and moments[_SQUARE, j] > _LEAST:
                 reach = _CLIP * math.sqrt(moments[_SQUARE, j] / moments[_COUNT, j])
                 x = min(max(x, moments[_MEAN, j] - reach), moments[_MEAN, j] + reach)
             moments[_COUNT, j] += 1.0
@@ -216,26 +241,21 @@ def _count(codes: Places, columns: Places, values: Array, moments: Array) -> Non
 
 @kernel
 def _fill(
-    codes: Places,
-    values: Array,
-    starts: Places,
-    columns: Places,
-    signs: Places,
-    owners: Places,
-    moments: Array,
-    out: Array,
+    codes: Places, values: Array, starts: Places, columns: Places, signs: Places, moments: Array, out: Array
 ) -> None:
-    """Dense rows: sums of what shares a column; a number that is absent is its mean."""
+    """Dense rows, numbers counted from the first of them; one that is absent is its mean."""
     for i in range(starts.shape[0] - 1):
         row = out[i]
         for j in range(row.shape[0]):
-            row[j] = moments[_MEAN, j] if owners[j] > 0 and (owners[j] - 1) & 1 else 0.0
+            row[j] = min(max(moments[_MEAN, j] - moments[_FIRST, j], -LARGEST), LARGEST)
         for k in range(starts[i], starts[i + 1]):
-            j = columns[k]
-            if codes[k] & 1 and signs[k] and owners[j] == codes[k] + 1:
-                row[j] = 0.0
+            if codes[k] & 1 and signs[k] != 0:
+                row[columns[k]] = 0.0
         for k in range(starts[i], starts[i + 1]):
-            row[columns[k]] += signs[k] * values[k]
+            if signs[k] != 0:
+                j = columns[k]
+                x = values[k] - moments[_FIRST, j] if codes[k] & 1 else signs[k] * values[k]
+                row[j] = min(max(row[j] + x, -LARGEST), LARGEST)
 
 
 @kernel
@@ -262,7 +282,7 @@ def _sort(
                 continue
             if codes[k] & 1:
                 square = moments[_SQUARE, j]
-                x = (x - moments[_MEAN, j]) / math.sqrt(square / moments[_COUNT, j]) if square > 0.0 else 0.0
+                x = (x - moments[_MEAN, j]) / math.sqrt(square / moments[_COUNT, j]) if square > _LEAST else 0.0
                 x = min(max(x, -_CLIP), _CLIP)
             if n > first and filled[n - 1] == j:
                 out[n - 1] += signs[k] * x

@@ -113,6 +113,9 @@ class Learner(Stored, ABC):
     @abstractmethod
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None: ...
 
+    def _recipe(self, sparse: bool) -> FeatureMap:
+        return feature_map(self.features, sparse=sparse)
+
     def _observed(self, rows: Rows) -> Rows:
         """The features of rows to learn from, which may change the scales of all features."""
         assert self._map is not None
@@ -214,10 +217,6 @@ class Learner(Stored, ABC):
             together = zip(read, played, costs, strict=True)
             self._whole([(batch, action, cost, probability) for (batch, _), (action, probability), cost in together])
 
-    def names(self) -> Table | None:
-        """Where contexts have names and values: the table that gives them columns, as far as it has been learnt."""
-        return self._names
-
     # Input.
 
     def _read(self, context: Any, available: Any) -> tuple[Batch, Mask | None]:
@@ -286,7 +285,7 @@ class Learner(Stored, ABC):
             law = laws.uniform(batch)
         else:
             if self._names is not None:
-                batch.rows = self._names.transform(batch.rows)
+                batch.rows = self._names._transform(batch.rows)
             batch.rows = self._map.transform(batch.rows)
             law = self._laws(batch)
         if mask is None:
@@ -341,7 +340,7 @@ class Learner(Stored, ABC):
             for array in self._state.arrays().values():
                 self._journal.keep(array)
         if self._names is not None:
-            batch.rows = self._names.observe(batch.rows)
+            batch.rows = self._names._observe(batch.rows)
         if self._early is None:
             batch.rows = self._observed(batch.rows)
             self._update(batch, action, loss, probability)
@@ -372,11 +371,10 @@ class Learner(Stored, ABC):
             with room(size) as taken:
                 seen, parts = shape, dict[str, Record | Field]()
                 if shape.named:
-                    self._names = parts["names"] = self._reader.table.start(sparse=self.takes_sparse)
+                    self._names = parts["names"] = self._reader.table._start(sparse=self.takes_sparse)
                     seen = Shape(shape.shared, self._names.n_outputs, self.takes_sparse, named=True)
-                started = feature_map(self.features, sparse=seen.sparse).start(
-                    seen.width, self._rng, sparse=seen.sparse, named=seen.named
-                )
+                recipe = self._recipe(seen.sparse)
+                started = recipe.start(seen.width, self._rng, sparse=seen.sparse, named=seen.named)
                 parts |= self._begin(seen, started.n_outputs)
                 if self.EARLY and not seen.sparse:
                     self._early = parts["early"] = Early(self.EARLY, seen.shared, self.n_actions, seen.width)

@@ -33,7 +33,17 @@ import numpy as np
 from marginbandits import laws
 from marginbandits.contexts import Batch, Rows, Shape, dense
 from marginbandits.experts import Expert, OneRightExpert, RidgeExpert, TreesExpert
-from marginbandits.features import Bias, Chain, Concatenate, FeatureMap, Fourier, Identity, Standardise, feature_map
+from marginbandits.features import (
+    Bias,
+    Chain,
+    Concatenate,
+    FeatureMap,
+    Fourier,
+    Identity,
+    Standardise,
+    Table,
+    feature_map,
+)
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.early import Round
 from marginbandits.saving import describe
@@ -60,7 +70,8 @@ class Belief(NamedTuple):
 class Mixture(Learner):
     """Plays what experts predict, each believed as far as it has been right; `eta` is how fast belief follows.
 
-    `experts` are those of `Mixture.usual()` unless said otherwise.
+    `experts` are those of `Mixture.usual()` unless said otherwise. They have features of their own; `features` may be a
+    `Table`, which says how names and values are read.
     Each costs O(Kd²) to act, and O(d²) to learn, or O(Kd²) where one action is right.
     """
 
@@ -85,9 +96,10 @@ class Mixture(Learner):
         *,
         experts: Annotated[list[Expert] | None, OneOf(ListOf(Instance(Expert)), Instance(type(None)))] = None,
         eta: Annotated[float, Real(above=0, high=1e6)] = 0.5,
+        features: Annotated[Identity | Table, Instance(Identity, Table)] = Identity(),  # noqa: B008  # never changed
         seed: Seed = None,
     ) -> None:
-        super().__init__(n_actions, features=Identity(), seed=seed)
+        super().__init__(n_actions, features=features, seed=seed)
         self.experts = experts
         self.eta = eta
 
@@ -124,6 +136,9 @@ class Mixture(Learner):
         parts: dict[str, Record | Field] = {f"features{i}": one for i, one in enumerate(self._maps)}
         parts |= {f"expert{m}": one for m, one in enumerate(self._started)}
         return {**parts, "errors": Field(self._errors, 0.0, COUNT), "rounds": Field(self._rounds, 0.0, COUNT)}
+
+    def _recipe(self, sparse: bool) -> FeatureMap:
+        return Identity()
 
     def weights(self) -> Array:
         """How far each expert is believed; they sum to 1."""

@@ -19,6 +19,7 @@ class Reader:
 
     def __init__(self, features: Given, refusing: str = "") -> None:
         self.table = features if isinstance(features, Table) else Table()
+        self.declared = isinstance(features, Table)
         self.refusing = refusing  # the name of a learner that takes no names
 
     def one(self, context: Any, shape: Shape | None) -> tuple[Rows, bool]:
@@ -34,7 +35,8 @@ class Reader:
     def many(self, contexts: Any, shape: Shape | None) -> tuple[list[Rows], Rows | None, bool]:
         """The rows of contexts one by one, or (where each is one row) all rows at once; and the layout."""
         if frames.is_frame(contexts):
-            contexts = frames.read_frame(contexts, named=shape is not None and shape.named)
+            named = self.declared if shape is None else shape.named
+            contexts = frames.read_frame(contexts, named=named)
         first = contexts[0] if isinstance(contexts, list | tuple) and contexts else None
         if isinstance(first, Mapping):
             return [], refuse_width(self._rows("contexts", contexts), False, shape), False
@@ -52,4 +54,4 @@ class Reader:
     def _codes(self, name: str, contexts: Any) -> Rows:
         if self.refusing:
             raise ValueError(f"{name} of {self.refusing} must be numbers, got names and values")
-        return self.table.codes(contexts)
+        return self.table._codes(contexts)

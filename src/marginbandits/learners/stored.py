@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from marginbandits import saving
 from marginbandits.contexts import CODES, Shape
+from marginbandits.features import Table
 from marginbandits.state import Field, State, room
 from marginbandits.validation import Parametrised, quoted
 
@@ -36,6 +37,7 @@ class Stored(Parametrised, ABC):
     _lock: threading.RLock
     _shape: Shape | None
     _state: State | None
+    _names: Table | None
     _taken: int
 
     @abstractmethod
@@ -44,6 +46,10 @@ class Stored(Parametrised, ABC):
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The live arrays that hold everything learnt, features included."""
         return {} if self._state is None else self._state.arrays()
+
+    def names(self) -> Table | None:
+        """Where contexts have names and values: the table that gives them columns, as far as it has been learnt."""
+        return self._names
 
     def dumps(self) -> bytes:
         """Everything learnt, and the generators, as the bytes of an `.npz` file; `loads` continues bit for bit."""

@@ -29,6 +29,8 @@ __all__ = ["WidePosterior"]
 
 
 PRIOR, SPREAD = 0.25, 5.0
+_LARGEST = 1e15
+"""No feature that is seen is larger."""
 
 
 class WidePosterior(Record):
@@ -81,5 +83,6 @@ class WidePosterior(Record):
 
 
 def _sparse(rows: Rows) -> Sparse:
+    """Rows whose squares, over any precision, are numbers that can be told apart."""
     assert isinstance(rows, Sparse)
-    return rows
+    return Sparse(np.clip(rows.values, -_LARGEST, _LARGEST), rows.columns, rows.starts, rows.width)

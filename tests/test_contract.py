@@ -139,6 +139,7 @@ def test_discovery_found_every_class() -> None:
         mb.Trace,
         mb.Oblivious,
         mb.Expert,
+        mb.Table,
     }
     claimed = {*LEARNERS, *FEATURES, *SURROGATES, *ENVIRONMENTS, *SCORE_CLASSES, *SPACES, *EXPERTS}
     assert set(CLASSES.values()) == claimed | plain

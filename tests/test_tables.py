@@ -16,7 +16,7 @@ from marginbandits.contexts import Sparse
 from marginbandits.features.entries import Entries
 
 
-class Colour(str, Enum):
+class Colour(str, Enum):  # noqa: UP042 - what people have
     RED = "red"
 
 

@@ -316,6 +316,14 @@ def test_a_mapping_for_each_action() -> None:
     assert len(agent.law([*items, {"price": 0.5}])) == 3, "as many as the round has"
 
 
+def test_a_bad_entry_among_many_is_found() -> None:
+    message = r"contexts\[1\]: context\['a'\] must be a number within"
+    with pytest.raises(ValueError, match=message):
+        mb.LinUCB(2).act_many([{"a": 1.0}, {"a": 1e200}])
+    with pytest.raises(ValueError, match=message):
+        mb.LinUCB(2).act([{"a": 1.0}, {"a": 1e200}])
+
+
 def test_layouts_do_not_change() -> None:
     agent = mb.LinUCB(2, seed=0)
     agent.learn({"a": 1.0}, mb.Decision(0, 0.5), 0.0)

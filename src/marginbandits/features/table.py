@@ -104,7 +104,12 @@ class Table(Part, Record):
 
     def _codes(self, contexts: Sequence[Mapping[str, Any]]) -> Sparse:
         """What is written in each context, one row each: columns are codes, and in the context's order."""
-        read = [self._entries.read(one) for one in contexts]
+        read = []
+        for position, one in enumerate(contexts):
+            try:
+                read.append(self._entries.read(one))
+            except ValueError as error:
+                raise ValueError(f"contexts[{position}]: {error}" if len(contexts) > 1 else str(error)) from None
         if len(read) == 1:
             codes, values = read[0]
             starts = np.array([0, len(codes)])

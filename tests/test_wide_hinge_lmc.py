@@ -103,3 +103,12 @@ def test_a_failed_round_leaves_it_as_it_was(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(MemoryError):
         agent.learn(x, mb.Decision(0, 0.5), 1.0)
     assert agent.dumps() == before
+
+
+@pytest.mark.parametrize("features", [mb.Fourier(20), mb.Chain([mb.Standardise(), mb.Fourier(20)])])
+def test_features_that_are_dense_take_the_narrow_form(features: mb.FeatureMap) -> None:
+    agent = mb.HingeLMC(4, features=features, seed=0)
+    for x, topic in texts(30):
+        agent.learn(x, mb.Decision(topic, 0.5), 0.0)
+    assert "particles" in agent.state()
+    assert mb.loads(agent.dumps()).dumps() == agent.dumps()

@@ -50,6 +50,11 @@ class FeatureMap(Part, Record, ABC):
     named: bool
     """Whether columns are given out as names come, so that many may be empty for ever."""
 
+    @property
+    def gives_sparse(self) -> bool:
+        """Whether what it gives is sparse, as it was started."""
+        return self.sparse
+
     @validated
     def start(
         self,
@@ -204,6 +209,11 @@ class _Compound(FeatureMap):
 
 class Chain(_Compound):
     """One map after the other."""
+
+    @property
+    def gives_sparse(self) -> bool:
+        """As its last map."""
+        return self._started[-1].gives_sparse
 
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
         self._started = []

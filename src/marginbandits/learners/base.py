@@ -19,6 +19,7 @@ learner is then as before, or has learnt the round whole. One lock makes it safe
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, SupportsFloat
 
 import numpy as np
@@ -375,7 +376,7 @@ class Learner(Stored, ABC):
                     seen = Shape(shape.shared, self._names.n_outputs, self.takes_sparse, named=True)
                 recipe = self._recipe(seen.sparse)
                 started = recipe.start(seen.width, self._rng, sparse=seen.sparse, named=seen.named)
-                parts |= self._begin(seen, started.n_outputs)
+                parts |= self._begin(replace(seen, sparse=started.gives_sparse), started.n_outputs)
                 if self.EARLY and not seen.sparse:
                     self._early = parts["early"] = Early(self.EARLY, seen.shared, self.n_actions, seen.width)
                 self._taken = taken()

@@ -9,6 +9,7 @@ format is given (`action:cost:probability | words`), the cost of the policy lear
 """
 
 import argparse
+import functools
 import gzip
 import os
 import time
@@ -30,7 +31,13 @@ LEARNERS: list[Callable[..., mb.Learner]] = [
     *(mb.HingeLMC, mb.SquareCB, mb.RegCB, mb.Bag, mb.Cover),
     *(mb.LogisticTS, mb.Banditron, mb.Newtron, mb.SOBA),
 ]
-READERS: list[Callable[..., mb.Learner]] = [mb.HingeLMC, mb.SquareCB, mb.RegCB, mb.LogisticTS]
+READERS: dict[str, Callable[..., mb.Learner]] = {
+    "HingeLMC": mb.HingeLMC,
+    "  less bold": functools.partial(mb.HingeLMC, temperature=0.02, regularisation=0.8),
+    "SquareCB": mb.SquareCB,
+    "RegCB": mb.RegCB,
+    "LogisticTS": mb.LogisticTS,
+}
 
 
 def row(columns: Any, values: Any, width: int) -> Any:
@@ -108,16 +115,16 @@ def main() -> None:
     kinds: dict[str, Any] = {"default": "raw", "Identity": mb.Identity()}
     texts = list(documents(options.rounds))
     print(f"\n{'misread':<16}" + "".join(f"{kind:>10}" for kind in kinds))
-    for build in READERS:
+    for name, build in READERS.items():
         lost = [misread(build(K, features=features, seed=0), texts) for features in kinds.values()]
-        print(f"{build.__name__:<16}" + "".join(f"{one:>10.3f}" for one in lost), flush=True)
+        print(f"{name:<16}" + "".join(f"{one:>10.3f}" for one in lost), flush=True)
     if options.log is not None:
         rounds = list(logged(options.log))
         n_actions = 1 + max(decision.action for _, decision, _ in rounds)
         print(f"\n{'logged cost':<16}" + "".join(f"{kind:>10}" for kind in kinds))
-        for build in READERS:
+        for name, build in READERS.items():
             lost = [off_policy(build(n_actions, features=features, seed=0), rounds) for features in kinds.values()]
-            print(f"{build.__name__:<16}" + "".join(f"{one:>10.3f}" for one in lost), flush=True)
+            print(f"{name:<16}" + "".join(f"{one:>10.3f}" for one in lost), flush=True)
 
 
 if __name__ == "__main__":

@@ -109,6 +109,8 @@ def test_a_copy_fits_for_itself(copied: Any, gate: threading.Event) -> None:
     other = copied(agent)
     x, decision = np.ones(4), mb.Decision(1, 1.0)
     other.learn(x, decision, 0.0)
+    assert not other._started[0]._coming
+    assert not (other._started[0]._predict(per_action(x[None], 2)) == 0.5).all()
     gate.set()
     played(agent, 1)
     settled(agent._started[0])  # type: ignore[arg-type]  # it is the expert given
@@ -120,3 +122,13 @@ def test_a_copy_fits_for_itself(copied: Any, gate: threading.Event) -> None:
 def test_usual_experts_learn_in_the_background_if_they_may() -> None:
     agent = mb.Mixture(3, experts=mb.Mixture.usual(3, background=True), seed=0)
     assert played(agent, 600)[-200:].mean() < 0.3
+
+
+def test_where_no_thread_is_to_be_had_the_fit_is_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    expert = taught(background=True)
+    expert._take_in()
+    assert np.array_equal(expert._predict(PROBE), taught(background=False)._predict(PROBE))

@@ -5,6 +5,7 @@ import numpy.typing as npt
 import pytest
 
 import marginbandits as mb
+from marginbandits.contexts import as_sparse
 from marginbandits.features import feature_map
 from marginbandits.types import Array
 from tests import naive
@@ -286,3 +287,12 @@ class TestScores:
         angles = np.linspace(0, 2 * np.pi, 2000)
         largest = max(np.abs(table.values(np.array([np.cos(a), np.sin(a)]))).max() for a in angles)
         assert largest == pytest.approx(table.bound, rel=1e-4)
+
+
+def test_a_chain_within_a_chain_may_give_dense_rows_for_sparse_ones() -> None:
+    rows = as_sparse(np.eye(5)[:2])
+    inner = mb.Chain([mb.Standardise(bias=False), mb.Fourier(6)])
+    started = mb.Chain([inner, mb.Bias()]).start(5, np.random.default_rng(0), sparse=True)
+    assert started.sparse
+    assert not started.gives_sparse
+    assert started.observe(rows).shape == (2, 7)

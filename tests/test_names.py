@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+import scipy.sparse
 
 import marginbandits as mb
+from marginbandits import frames
 from marginbandits.contexts import Sparse
 from marginbandits.features.entries import Entries
 
@@ -382,3 +384,34 @@ def test_a_table_is_saved_with_its_learner() -> None:
 def test_bad_tables_are_refused(given: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         mb.Table(**given)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda owners: np.roll(owners, 100), "where it is looked for"),
+        (lambda owners: np.where(owners > 0, owners.max(), 0), "each code once"),
+    ],
+)
+def test_columns_that_learning_cannot_have_given_are_refused(change: Any, message: str) -> None:
+    table = mb.Table()._start(sparse=True)
+    table._observe(table._codes([{"a": "x", "b": "y", "c": 1.0}]))
+    table.check()
+    table._owners[...] = change(table._owners)
+    with pytest.raises(ValueError, match=message):
+        table.check()
+
+
+def test_no_matrix_is_as_wide_as_codes() -> None:
+    wide = scipy.sparse.csr_array(([1.0], ([0], [3])), shape=(1, 2**49))
+    with pytest.raises(ValueError, match="fewer than"):
+        mb.SquareCB(2).act(wide)
+
+
+def test_a_row_of_a_frame_of_objects_is_a_mapping() -> None:
+    """By the name of its class: none of the libraries needs to be there."""
+    series = type("Series", (dict,), {"__module__": "pandas.core.series", "dtype": "object"})
+    numbers = type("Series", (), {"__module__": "pandas.core.series", "dtype": "float64"})
+    assert frames.is_row(series(a=1))
+    assert not frames.is_row(numbers())
+    assert not frames.is_row({"a": 1})

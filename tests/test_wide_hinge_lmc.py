@@ -112,3 +112,13 @@ def test_features_that_are_dense_take_the_narrow_form(features: mb.FeatureMap) -
         agent.learn(x, mb.Decision(topic, 0.5), 0.0)
     assert "particles" in agent.state()
     assert mb.loads(agent.dumps()).dumps() == agent.dumps()
+
+
+@pytest.mark.parametrize("margin", [1e-6, 1e6])
+def test_values_of_any_size_leave_numbers(margin: float) -> None:
+    agent = mb.HingeLMC(2, features=mb.Identity(), margin=margin, seed=0)
+    extremes = [([0, 0, 1e50], 0.0), ([0, 1e50, -1e100], 0.0), ([1e-8, 1e50, 0], 0.5), ([-1e100, 0, 0], 0.5)]
+    for x, loss in [*extremes, ([0, 1.0, 0], 1e-17), ([0, -1e100, 1e50], 1.0)]:
+        agent.learn(scipy.sparse.csr_array([x]), mb.Decision(0, 0.5), loss)
+        assert np.isfinite(agent.law(scipy.sparse.csr_array([[1.0, -1e100, 1e-300]]))).all()
+    assert mb.loads(agent.dumps()).dumps() == agent.dumps()

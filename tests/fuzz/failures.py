@@ -10,7 +10,6 @@ the rest of the run must be the twin's.
 """
 
 import argparse
-import contextlib
 import signal
 import sys
 import threading
@@ -115,8 +114,13 @@ def _injected(subject: Subject, rng: np.random.Generator, kind: str) -> str:
         counted = _Trace()
         counted.run(_learn(two, rounds))
         trace = _Trace(int(rng.integers(counted.count)), ERRORS[rng.integers(3)])
-        with contextlib.suppress(*ERRORS, ValueError):  # which is what an error of a stranger's sequence becomes
+        try:
             trace.run(_learn(one, rounds))
+        except ERRORS:
+            pass
+        except ValueError as error:  # what an error within a stranger's sequence becomes, and nothing else
+            if not isinstance(error.__cause__, ERRORS):
+                raise
         where = trace.where
     else:
         clock = _timed(_learn(two, rounds))

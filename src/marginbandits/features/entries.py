@@ -9,7 +9,7 @@
 
 A code has 16 bits of the name's hash, 32 of the name's and value's, and one that says whether it is a number: BLAKE2,
 keyed by the seed. Codes of what was met before are remembered, up to a limit, so that most entries cost one look into a
-dictionary. (scikit-learn's `FeatureHasher` takes as long for one row as a learner for its whole round.)
+dictionary. (scikit-learn's `FeatureHasher` takes several times as long: `benchmarks/tables.py`.)
 
 >>> entries = Entries(text=("title",), categorical=(), drop=(), interactions=(), seed=0)
 >>> codes, values = entries.read({"age": 31, "country": "DE", "title": "Red shoes", "tags": ["new", "sale"]})

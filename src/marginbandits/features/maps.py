@@ -221,7 +221,7 @@ class Chain(_Compound):
         sparse = self.sparse
         for recipe in self.maps:
             self._started.append(recipe.start(n_inputs, rng, sparse=sparse, named=self.named))
-            n_inputs, sparse = self._started[-1].n_outputs, self._started[-1].sparse
+            n_inputs, sparse = self._started[-1].n_outputs, self._started[-1].gives_sparse
         self.n_outputs = n_inputs
 
     def _transform(self, rows: Rows) -> Rows:

@@ -44,7 +44,7 @@ def mean_losses(noise: float, rounds: int, seeds: int) -> dict[str, Array]:
         env = mb.Keywords(rounds, noise=noise, seed=seed)
         for cls in LEARNERS:
             for i, setting in enumerate(SETTINGS):
-                agent = cls(env.n_actions, features=mb.Identity(), seed=seed, **setting)
+                agent = cls(env.n_actions, features=mb.Identity(), seed=seed, **setting)  # type: ignore[arg-type]  # each has what is set
                 out[cls.__name__][i, seed] = mb.simulate(agent, env).losses.mean()
     return out
 

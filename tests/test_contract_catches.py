@@ -22,7 +22,7 @@ from marginbandits.types import Array
 class Lying(mb.LinUCB):
     """Claims more confidence than it plays with."""
 
-    def _decided(self, action: int, probability: float, law: Array) -> mb.Decision:
+    def _decided(self, action: int, probability: float, law: Array, names: Any) -> mb.Decision:
         claimed = law**0.5 if (law < 1).all() else 0.9 * law + 0.1 / 3
         claimed = claimed / claimed.sum()
         return mb.Decision(action, float(claimed[action]), claimed)
@@ -31,10 +31,10 @@ class Lying(mb.LinUCB):
 class Impossible(mb.LinUCB):
     """Plays an action of probability 0."""
 
-    def law(self, context: Any, *, available: Any = None) -> Array:
+    def law(self, context: Any, *, available: Any = None, actions: Any = None) -> Array:
         return np.array([1.0, 0.0, 0.0])
 
-    def act(self, context: Any, *, available: Any = None) -> mb.Decision:
+    def act(self, context: Any, *, available: Any = None, actions: Any = None) -> mb.Decision:
         return mb.Decision(1, 0.0, np.array([1.0, 0.0, 0.0]))
 
     def learn(self, *args: Any, **how: Any) -> None:
@@ -131,7 +131,7 @@ class Stubborn(mb.LinUCB):
 class Exploding(mb.LinUCB):
     """Overflows on large contexts."""
 
-    def law(self, context: Any, *, available: Any = None) -> Array:
+    def law(self, context: Any, *, available: Any = None, actions: Any = None) -> Array:
         law = super().law(context, available=available)
         return np.full(len(law), np.nan) if np.max(context) > 1e50 else law
 
@@ -153,7 +153,7 @@ class Confused(mb.LinUCB):
 class Spending(mb.LinUCB):
     """Draws when it is only asked."""
 
-    def law(self, context: Any, *, available: Any = None) -> Array:
+    def law(self, context: Any, *, available: Any = None, actions: Any = None) -> Array:
         self._draws.random()
         return super().law(context, available=available)
 

@@ -14,7 +14,7 @@ from marginbandits.types import Array
 class PlaysTheMasked(mb.LinUCB):
     """Says that it plays what it may, and plays another."""
 
-    def act(self, context: Any, *, available: Any = None) -> mb.Decision:
+    def act(self, context: Any, *, available: Any = None, actions: Any = None) -> mb.Decision:
         decision = super().act(context, available=available)
         if available is None or np.all(available):
             return decision
@@ -24,7 +24,7 @@ class PlaysTheMasked(mb.LinUCB):
 class DrawsAnother(mb.EpsilonGreedy):
     """Under a mask it draws uniformly, and shows another law."""
 
-    def act(self, context: Any, *, available: Any = None) -> mb.Decision:
+    def act(self, context: Any, *, available: Any = None, actions: Any = None) -> mb.Decision:
         decision = super().act(context, available=available)
         if available is None or np.all(available):
             return decision
@@ -36,14 +36,14 @@ class DrawsAnother(mb.EpsilonGreedy):
 class ForgetsTheMasks(mb.LinUCB):
     """In batches every action may be played."""
 
-    def act_many(self, contexts: Any, *, available: Any = None) -> list[mb.Decision]:
+    def act_many(self, contexts: Any, *, available: Any = None, actions: Any = None) -> list[mb.Decision]:
         return super().act_many(contexts)
 
 
 class ForgetsTheMasksOfLaws(mb.LinUCB):
     """The same of laws."""
 
-    def laws(self, contexts: Any, *, available: Any = None) -> Array | list[Array]:
+    def laws(self, contexts: Any, *, available: Any = None, actions: Any = None) -> Array | list[Array]:
         return super().laws(contexts)
 
 
@@ -59,7 +59,14 @@ class UpsideDown(mb.LinUCB):
     """Takes the rewards of a batch for losses."""
 
     def learn_many(
-        self, contexts: Any, decisions: Any, losses: Any = None, *, rewards: Any = None, available: Any = None
+        self,
+        contexts: Any,
+        decisions: Any,
+        losses: Any = None,
+        *,
+        rewards: Any = None,
+        available: Any = None,
+        actions: Any = None,
     ) -> None:
         super().learn_many(contexts, decisions, rewards if losses is None else losses, available=available)
 
@@ -67,7 +74,7 @@ class UpsideDown(mb.LinUCB):
 class SeesTheMasked(mb.ExponentialWeights):
     """A learner that needs every row, and looks at the masked one."""
 
-    def law(self, context: Any, *, available: Any = None) -> Array:
+    def law(self, context: Any, *, available: Any = None, actions: Any = None) -> Array:
         law = super().law(context, available=available)
         x = np.asarray(context)
         if available is None or x.ndim == 1 or np.all(available):

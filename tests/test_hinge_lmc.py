@@ -123,7 +123,7 @@ def test_diagnostics_wait_for_the_round_that_is_being_learnt() -> None:
 
 
 def test_memory_is_what_it_says() -> None:
-    agent = mb.HingeLMC(3, memory=90, features="raw", seed=0)
+    agent = mb.HingeLMC(3, memory=30, features="raw", seed=0)
     played(agent, 500)
     state = agent.state()
     assert state["reservoir.rows"].shape == (3, 30, 5)

@@ -212,13 +212,13 @@ def test_a_box_of_actions_is_played_at_the_theorems_resolution(tmp_path: Any) ->
     agent = mb.LipschitzFTL.from_theory(space=UNIT, actions=prices, horizon=3000, seed=0)
     bound = lipschitz_actions(2.0, 2.0, 3000)
     corners = np.array(list(itertools.product((10.0, 20.0), (0.0, 1.0))))
-    assert agent.actions is not None
+    assert agent.points is not None
     for point in np.concatenate([corners, np.random.default_rng(0).random((50, 2)) * [10.0, 1.0] + [10.0, 0.0]]):
-        assert prices.distances(point, agent.actions).min() <= bound.parameters["epsilon"] + 1e-12
+        assert prices.distances(point, agent.points).min() <= bound.parameters["epsilon"] + 1e-12
     decision = agent.act([0.5, 0.5])
     assert isinstance(decision, mb.PlacedDecision)
     assert decision.point is not None
-    assert np.array_equal(decision.point, agent.actions[decision.action])
+    assert np.array_equal(decision.point, agent.points[decision.action])
     assert decision.probability == pytest.approx(1.0 / agent.n_actions)
     agent.learn([0.5, 0.5], decision, loss=0.3)
     agent.save(tmp_path / "agent.npz")
@@ -245,7 +245,7 @@ def test_a_box_of_actions_learns_where_the_loss_is_least() -> None:
         with pytest.raises(ValueError, match="either n_actions or actions"):
             mb.LipschitzFTL.from_theory(space=UNIT, horizon=10, **more)
     with pytest.raises(ValueError, match="n_actions=2 rows of finite numbers"):
-        mb.FaithfulLipschitzFTL(2, actions=np.zeros((3, 1)))
+        mb.FaithfulLipschitzFTL(2, points=np.zeros((3, 1)))
 
 
 # The practical form, and what it is compared with

@@ -218,7 +218,7 @@ def test_it_learns_a_noisy_separator_that_uniform_play_does_not() -> None:
 
 
 def test_a_full_memory_still_learns_and_stands_for_all_rounds() -> None:
-    agent = mb.SmoothFTL(3, memory=90, features="raw", seed=0)
+    agent = mb.SmoothFTL(3, memory=30, features="raw", seed=0)
     losses = played(agent, 1500)
     state = agent.state()
     assert state["reservoir.rows"].shape == (3, 30, 5)

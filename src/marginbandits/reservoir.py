@@ -71,8 +71,8 @@ class Reservoir(Record):
     def fields(self) -> Mapping[str, Field]:
         """The live state."""
         return {
-            "rows": Field(self.rows, -1e101, 1e101),
-            "losses": Field(self.losses, 0.0, 1.0),
-            "seen": Field(self.seen, 0, COUNT),
-            "next": Field(self.next, 0, COUNT),
+            "rows": Field(self.rows, -1e101, 1e101, per_block=True),
+            "losses": Field(self.losses, 0.0, 1.0, per_block=True),
+            "seen": Field(self.seen, 0, COUNT, per_block=True),
+            "next": Field(self.next, 0, COUNT, per_block=True),
         }

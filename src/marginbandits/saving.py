@@ -24,8 +24,9 @@ import numpy.typing as npt
 
 from marginbandits import filled
 from marginbandits.exports import exported
+from marginbandits.parametrised import Parametrised
 from marginbandits.state import Field
-from marginbandits.validation import Parametrised, quoted
+from marginbandits.validation import quoted
 
 __all__ = [
     "FORMAT",

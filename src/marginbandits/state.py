@@ -83,6 +83,15 @@ class Field(NamedTuple):
     high: float = HUGE
     initial: npt.NDArray[Any] | None = None  # of one row; zeros if None
     triangular: bool = False  # each row a lower triangular matrix
+    per_block: bool = False  # a row for each block: of an action, or one for all
+
+    def _adopt(self, before: "Field", places: Any) -> None:
+        """Hold what it held before; where there is a row for each block, row i what was in row `places[i]`, if any."""
+        if self.per_block:
+            kept = np.flatnonzero(places >= 0)
+            self.array[kept] = before.array[places[kept]]
+        else:
+            self.array[...] = before.array
 
 
 class Record:
@@ -103,6 +112,12 @@ class Record:
     def undo(self, stamp: int) -> None:
         """Put back what changed under this stamp: for records that keep it themselves, at most once a round."""
 
+    def _adopt(self, before: Any, places: Any) -> None:
+        """Hold what another record of its kind held; block i what was in block `places[i]`, nothing where it is -1."""
+        fields = before.fields()
+        for name, field in self.fields().items():
+            field._adopt(fields[name], places)
+
     def refuse_saving(self) -> None:
         """Raise a ValueError if there is more to the record than its arrays."""
 
@@ -114,7 +129,7 @@ class State:
     """All the records of a learner: their fields by name, one journal for all."""
 
     def __init__(self, parts: Mapping[str, Record | Field], journal: "Journal") -> None:
-        self._parts = parts
+        self.parts = parts
         for one in parts.values():
             if isinstance(one, Record):
                 one.attach(journal)
@@ -122,7 +137,7 @@ class State:
     def fields(self) -> dict[str, Field]:
         """Every array with its limits; those of a record are named after it."""
         found: dict[str, Field] = {}
-        for name, part in self._parts.items():
+        for name, part in self.parts.items():
             if isinstance(part, Field):
                 found[name] = part
             else:
@@ -133,9 +148,16 @@ class State:
         """Every array, by name."""
         return {name: field.array for name, field in self.fields().items()}
 
+    def _adopt(self, before: "State", places: Any) -> None:
+        """Hold what was held before, of actions that have moved to other `places`."""
+        for name, part in self.parts.items():
+            old: Any = before.parts[name]
+            if part is not old:
+                part._adopt(old, places)
+
     def refuse_saving(self) -> None:
         """Raise a ValueError if it cannot be written as arrays."""
-        for part in self._parts.values():
+        for part in self.parts.values():
             if isinstance(part, Record):
                 part.refuse_saving()
 
@@ -145,7 +167,7 @@ class State:
             array = field.array
             if array.size and not (float(array.min()) >= field.low and float(array.max()) <= field.high):
                 raise ValueError(f"{name} must be within {field.low:g} and {field.high:g}")
-        for name, part in self._parts.items():
+        for name, part in self.parts.items():
             if isinstance(part, Record):
                 try:
                     part.check()

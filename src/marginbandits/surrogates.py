@@ -26,8 +26,9 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from marginbandits.arrays import Integers, Numbers, Scores
+from marginbandits.parametrised import Parametrised
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Parametrised, Real, quoted, validated
+from marginbandits.validation import ActionCount, Real, quoted, validated
 
 __all__ = [
     "Hinge",

@@ -9,7 +9,7 @@ K x d matrix (one row of features per action, one shared weight vector).
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol, Self, SupportsFloat, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from marginbandits.validation import quoted
 
 __all__ = [
+    "Action",
     "Array",
     "Context",
     "Decision",
@@ -40,6 +41,8 @@ Array: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Context: TypeAlias = npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """What a learner acts on: numbers, or names and values; or either for each action."""
+Action: TypeAlias = int | str
+"""What an action is called: its number, or the name it was given."""
 Potential = TypeVar("Potential", contravariant=True)
 
 
@@ -47,12 +50,14 @@ Potential = TypeVar("Potential", contravariant=True)
 class Decision:
     """An action and the exact probability with which it was drawn: log both, and anyone can evaluate off-policy.
 
-    `distribution` is the whole law the action was drawn from; a decision read from a log need not have it.
+    An action is a number, or a name where actions have names. `distribution` is the whole law it was drawn from, and
+    `actions` the names that its entries belong to; a decision read from a log need not have them.
     """
 
-    action: int
+    action: Any  # an `Action`; who has no names need not tell whether it is one
     probability: float
     distribution: Array | None = None
+    actions: tuple[Action, ...] | None = field(default=None, repr=False, kw_only=True)
 
     def to_dict(self) -> dict[str, Any]:
         """What a log needs, as plain values: `json.dumps` takes it, and `from_dict` makes it a decision again.
@@ -60,21 +65,30 @@ class Decision:
         >>> Decision(2, 0.25, np.array([0.5, 0.25, 0.25])).to_dict()
         {'action': 2, 'probability': 0.25, 'distribution': [0.5, 0.25, 0.25]}
         """
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in given.items()}
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        lists = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in given.items()}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in lists.items()
+            if value is not None
+        }
 
     @classmethod
     def from_dict(cls, values: Any) -> Self:
         """The decision that `to_dict` wrote; `learn` checks its action and probability as it does any other's."""
-        known = {field.name for field in fields(cls)}
+        known = {one.name for one in fields(cls)}
         if not isinstance(values, Mapping) or not {"action", "probability"} <= values.keys() <= known:
             raise ValueError(f"values must be a mapping of {sorted(known)}, got {quoted(values)}")
-        lists = {name: values[name] for name in values.keys() - {"action", "probability"}}
+        lists = {name: values[name] for name in values.keys() - {"action", "probability", "actions"}}
+        names = values.get("actions")
+        if names is not None and not (isinstance(names, list) and all(isinstance(one, str | int) for one in names)):
+            raise ValueError(f"actions must be a list of names, got {quoted(names)}")
         try:
             arrays = {name: None if one is None else np.asarray(one, float) for name, one in lists.items()}
         except (TypeError, ValueError):
             raise ValueError(f"{sorted(lists)} must be lists of numbers, got {quoted(lists)}") from None
-        return cls(values["action"], values["probability"], **arrays)
+        actions = None if names is None else tuple(names)
+        return cls(values["action"], values["probability"], **arrays, actions=actions)
 
 
 @dataclass(slots=True, eq=False)

@@ -17,17 +17,17 @@ argument and quotes at most a line of the value. Only a call that does not fit t
 """
 
 import functools
-import inspect
 import math
 import numbers
 import secrets
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, ParamSpec, TypeVar, get_origin, get_type_hints
+from typing import Annotated, Any, ParamSpec, TypeVar, Unpack, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from marginbandits.parametrised import written_out
 from marginbandits.wording import quoted, suggestion
 
 P = ParamSpec("P")
@@ -45,7 +45,6 @@ __all__ = [
     "Integer",
     "ListOf",
     "OneOf",
-    "Parametrised",
     "Positive",
     "Real",
     "Seed",
@@ -320,6 +319,9 @@ def remembered(seed: int | np.random.Generator | None) -> int | np.random.Genera
 def constraints(function: Callable[..., object]) -> dict[str, Constraint]:
     """The constraint of each declared argument, by name."""
     hints = get_type_hints(function, include_extras=True)
+    for name, hint in list(hints.items()):
+        if get_origin(hint) is Unpack:  # **options, each named by a TypedDict
+            hints |= get_type_hints(get_args(hints.pop(name))[0], include_extras=True)
     found = {name: _constraint(hint) for name, hint in hints.items() if name != "return"}
     return {name: one for name, one in found.items() if one is not None}
 
@@ -337,8 +339,14 @@ def _constraint(hint: Any) -> Constraint | None:
 
 
 def validated(function: Callable[P, R]) -> Callable[P, R]:
-    """Check every declared argument of a call before the function runs."""
-    names = list(inspect.signature(function).parameters)
+    """Check every declared argument of a call before the function runs.
+
+    Options that many functions share are declared once, as a `TypedDict`, and taken by `**options: Unpack[…]`; in the
+    signature they stand like any other, None unless given.
+    """
+    signature = written_out(function)
+    names = list(signature.parameters)
+    more = any(one.kind is one.VAR_KEYWORD for one in signature.parameters.values())  # who knows what
     rules: dict[str, Constraint] = {}
 
     @functools.wraps(function)
@@ -350,9 +358,12 @@ def validated(function: Callable[P, R]) -> Callable[P, R]:
                 tuple([_cleaned(rules, name, one) for name, one in zip(names, args, strict=False)]) + args[len(names) :]
             )
         for name, value in kwargs.items():
+            if name not in signature.parameters and not more:
+                raise TypeError(f"{function.__qualname__}() has no argument {name!r}{suggestion(name[:80], names)}")
             kwargs[name] = _cleaned(rules, name, value)
         return function(*args, **kwargs)
 
+    checked.__signature__ = signature  # type: ignore[attr-defined]  # what `inspect.signature` looks for
     return checked
 
 
@@ -381,19 +392,3 @@ def record(cls: type[T]) -> type[T]:
     """
     cls.__init__ = validated(cls.__init__)  # type: ignore[method-assign]  # it has the same arguments
     return cls
-
-
-class Parametrised:
-    """An object whose constructor only stores its arguments, each under its own name.
-
-    That makes it printable, comparable by its parameters, and possible to save as data.
-    """
-
-    def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments as they were given."""
-        names = inspect.signature(type(self)).parameters
-        return {name: getattr(self, name) for name in names}
-
-    def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self.parameters().items())
-        return f"{type(self).__name__}({given})"

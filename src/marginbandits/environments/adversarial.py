@@ -13,12 +13,12 @@ import numpy as np
 
 from marginbandits.arrays import Numbers
 from marginbandits.environments.base import Oblivious, loss_of, zero_one_losses
+from marginbandits.parametrised import Parametrised
 from marginbandits.types import Array, Decision
 from marginbandits.validation import (
     ActionCount,
     Count,
     Integer,
-    Parametrised,
     Real,
     Seed,
     fits,

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.arrays import Numbers
+from marginbandits.parametrised import Parametrised
 from marginbandits.types import Array, Decision
-from marginbandits.validation import Integer, Parametrised, quoted, validated
+from marginbandits.validation import Integer, quoted, validated
 
 __all__ = ["FixedRound", "Oblivious", "flipped", "loss_of", "zero_one_losses"]
 

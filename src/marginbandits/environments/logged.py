@@ -21,8 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.arrays import Integers, Numbers
+from marginbandits.parametrised import Parametrised
 from marginbandits.types import Array, Decision, Interaction
-from marginbandits.validation import ActionCount, Parametrised, Seed, quoted, remembered, validated
+from marginbandits.validation import ActionCount, Seed, quoted, remembered, validated
 
 __all__ = ["Logged"]
 

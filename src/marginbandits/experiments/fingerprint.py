@@ -26,7 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from marginbandits.validation import Parametrised, quoted
+from marginbandits.parametrised import Parametrised
+from marginbandits.validation import quoted
 
 __all__ = ["code", "fingerprint", "modules_behind"]
 

@@ -177,12 +177,23 @@ class TreesExpert(Expert):
     def fields(self) -> Mapping[str, Field]:
         """The live state."""
         return {
-            "rows": Field(self._rows),
-            "rewards": Field(self._rewards, 0.0, 1.0),
-            "held": Field(self._held, 0, self._size - 1),
-            "fitted": Field(self._fitted, 0, self._most),
-            "fits": Field(self._fits, 0, COUNT),
+            "rows": Field(self._rows, per_block=True),
+            "rewards": Field(self._rewards, 0.0, 1.0, per_block=True),
+            "held": Field(self._held, 0, self._size - 1, per_block=True),
+            "fitted": Field(self._fitted, 0, self._most, per_block=True),
+            "fits": Field(self._fits, 0, COUNT, per_block=True),
         }
+
+    def _adopt(self, before: "TreesExpert", places: npt.NDArray[np.int64]) -> None:
+        """The rounds of each block, as many as it may keep; forests are fitted to them when they are asked."""
+        for block, place in enumerate(places.tolist()):
+            if place >= 0:
+                n = min(int(before._held[place]), self._size - 1)
+                for new, old in ((self._rows, before._rows), (self._rewards, before._rewards)):
+                    new[block, :n] = old[place, :n]
+                self._held[block], self._fits[block] = n, before._fits[place]
+                fitted = min(int(before._fitted[place]), self._most)
+                self._fitted[block] = fitted if n < int(self.growth * fitted) + 1 or n < FIRST else min(n, self._most)
 
     def check(self) -> None:
         """What was fitted is kept; and there is not so much more that it should have been fitted again."""

@@ -81,7 +81,7 @@ class Entries:
         codes: list[int] = []
         values: list[float] = []
         left = [MOST]  # entries that may still come, namespaces included
-        if self._interactions:
+        if any(one in context and other in context for one, other in self._interactions):
             parts: dict[str, tuple[list[int], list[float]]] = {}
             for name, value in context.items():
                 parts[name] = [], []

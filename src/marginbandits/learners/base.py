@@ -1,60 +1,36 @@
-"""What every learner shares: checked input, laws, one draw, rounds that are learnt whole or not at all, saving.
+"""What users call: law, act, learn, one round at a time or many; and which actions there are.
 
-A learner fills three holes.
+Input is checked before anything changes; `loop` says what happens then. In the shared layout each round may have its
+own number of rows, and rows of unavailable actions never reach a learner. One lock makes it safe to share a learner
+between threads.
 
-    _begin(shape, n_features)                allocate what will be learnt; returns it by name, as one record
-    _law(one)                                the law to play for a batch of one; or `_laws(batch)` for many at once
-    _update(one, action, loss, probability)  learn from one interaction
-
-The rows of a batch are features. A vector context has one row, and every action weights of its own; a K x d context has
-a row for each action, and one weight vector serves all: `shape.shared` says which. Layout and width are fixed by the
-first context learnt from; until then every action is as likely as any other. In the shared layout each round may have
-its own number of rows, and rows of unavailable actions never reach a learner.
-
-Input is checked before anything changes. What a round changes is put into the journal first: by the base for small
-learners, which keeps everything; by the learner itself where `journals` is True. Whatever happens inside `learn`, the
-learner is then as before, or has learnt the round whole. One lock makes it safe to share between threads.
+Actions are numbers, or have the names that a learner is built with (`actions`), or names and features that each round
+brings along (`offers`). Where they have names, decisions carry these.
 """
 
-import threading
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Any, ClassVar, SupportsFloat
+from typing import Any, ClassVar, SupportsFloat, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from marginbandits import laws
-from marginbandits.contexts import (
-    CODES,
-    FLOAT64,
-    Batch,
-    Rows,
-    Shape,
-    Sparse,
-    as_sparse,
-    dense,
-    per_action,
-    several,
-    shared,
-)
-from marginbandits.features import FeatureMap, Given, Table, feature_map
-from marginbandits.learners.early import Early, Round
-from marginbandits.learners.inputs import each, is_one_mask, read_decision, read_loss, read_mask, read_masks
-from marginbandits.learners.reading import Reader
-from marginbandits.learners.stored import Stored
-from marginbandits.state import Field, Journal, Record, State, TooLargeError, room, zeros
-from marginbandits.types import Array, Context, Decision, Mask
-from marginbandits.validation import remembered
+from marginbandits.contexts import FLOAT64, Batch, Rows, dense, per_action, several, shared
+from marginbandits.features import Given
+from marginbandits.learners import offers
+from marginbandits.learners.inputs import Scale, each, is_one_mask, read_decision, read_loss, read_mask, read_masks
+from marginbandits.learners.loop import Loop, Parts
+from marginbandits.learners.offers import Names, is_name
+from marginbandits.learners.options import Options, how_many
+from marginbandits.types import Action, Array, Context, Decision, Mask
+from marginbandits.validation import quoted
 
-__all__ = ["Learner"]
-
-Parts = Mapping[str, Record | Field]
+__all__ = ["Learner", "Parts"]
 
 
-class Learner(Stored, ABC):
-    """The loop context → law → action → loss → update. Subclasses choose what fills the boxes."""
+class Learner(Loop, ABC):
+    """What all learners can do. A subclass fills the holes of `loop`."""
 
     exempt: ClassVar[Mapping[str, str]] = {}
     """Contract checks that do not apply, each with the reason."""
@@ -62,113 +38,66 @@ class Learner(Stored, ABC):
     competes: ClassVar[bool] = True
     """Whether a bake-off of all learners includes it: not one that must be told a horizon or a class of regressors."""
 
-    journals: ClassVar[bool] = False
-    """Whether `_update` puts what it changes into `self._journal` itself."""
+    changes_actions: ClassVar[bool] = False
+    """Whether actions may come and go: then every field of its state that has a part for each says so."""
 
-    takes_names: ClassVar[bool] = True
-    """Whether contexts may be mappings of names and values."""
+    def __init__(self, n_actions: int | None, *, features: Given, **options: Unpack[Options]) -> None:
+        super().__init__(features, options.get("seed"))
+        self.reward_range, self.loss_range = options.get("reward_range"), options.get("loss_range")
+        self.window = options.get("window")
+        names = options.get("actions")
+        self._call(how_many(n_actions, names), names)
+        if self.reward_range is not None and self.loss_range is not None:
+            raise ValueError(f"give reward_range or loss_range, got {self.reward_range} and {self.loss_range}")
+        given = self.reward_range or self.loss_range
+        self._scale = None if given is None else Scale(self.reward_range is not None, *given)
 
-    needs_every_row: ClassVar[bool] = False
-    """Whether a K x d context must have K rows; then those of unavailable actions are the mean of the others."""
-
-    EARLY: ClassVar[int] = 0
-    """How many first rounds are learnt anew (see `early`): then it fills `_anew`, and names EARLY among `constants`."""
-
-    def __init__(self, n_actions: int, *, features: Given, seed: int | np.random.Generator | None) -> None:
-        self.n_actions = n_actions
-        self.features = features
-        self._reader = Reader(features, "" if self.takes_names else type(self).__name__)
-        self.seed: int | np.random.Generator | None = remembered(seed)
-        entropy = np.random.default_rng(self.seed).integers(2**63, size=4).tolist()
-        own = np.random.SeedSequence(entropy).spawn(2)
-        self._draws, self._rng = (np.random.Generator(np.random.PCG64(one)) for one in own)
-        zeros((4, n_actions))  # refused now, where a law, and what it is made of, would be too large
-        self._everything = np.ones(n_actions, bool)
-        self._everyone = np.array([0, n_actions])
-        self._usual = Batch(np.empty((0, 0)), False, self._everyone, self._everything)  # what most rounds are
-        self._lock = threading.RLock()
-        self._journal = Journal()
-        self._shape: Shape | None = None
-        self._vector: tuple[int] | None = None  # the shape of vectors that features alone check, where there are any
-        self._names: Table | None = None
-        self._map: FeatureMap | None = None
-        self._state: State | None = None
-        self._early: Early | None = None
-        self._taken = 0  # bytes, by what has been started
-
-    # The holes.
-
-    @abstractmethod
-    def _begin(self, shape: Shape, n_features: int) -> Parts: ...
-
-    def _law(self, one: Batch) -> Array:
-        """The law of a batch of one, laid out like its mask."""
-        raise NotImplementedError("a learner fills `_law` or `_laws`")
-
-    def _laws(self, batch: Batch) -> Array:
-        """The laws of a batch of features, laid out like its mask."""
-        if len(batch) == 1:
-            return self._law(batch)
-        return np.concatenate([self._law(batch.one(i)) for i in range(len(batch))])
-
-    @abstractmethod
-    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None: ...
-
-    def _recipe(self, sparse: bool) -> FeatureMap:
-        return feature_map(self.features, sparse=sparse)
-
-    def _observed(self, rows: Rows) -> Rows:
-        """The features of rows to learn from, which may change the scales of all features."""
-        assert self._map is not None
-        return self._map.observe(rows)
-
-    def _anew(self, rounds: Iterable[Round], *newest: Any) -> None:
-        """Begin again, and learn all these rounds, of which `newest` is the last, in the scales of today."""
-        raise NotImplementedError("a learner with EARLY rounds fills `_anew`")
-
-    # What users call.
-
-    def law(self, context: Context, *, available: npt.ArrayLike | None = None) -> Array:
+    def law(self, context: Context, *, available: npt.ArrayLike | None = None, actions: Any = None) -> Array:
         """The distribution `act` would draw from, one probability for each action; nothing is drawn or changed."""
         with self._lock:
-            return self._law_of(*self._read(context, available))
+            return self._law_of(*self._read(*self._offered(context, available, actions)[:2]))
 
-    def laws(self, contexts: Any, *, available: Any = None) -> Array | list[Array]:
+    def laws(self, contexts: Any, *, available: Any = None, actions: Any = None) -> Array | list[Array]:
         """`law` for each context: n x K, or a list where contexts have different numbers of rows."""
         with self._lock:
-            flat, starts = self._laws_of(contexts, available)
+            flat, starts = self._laws_of(*self._offered_each(contexts, available, actions)[:2])
         sizes = np.diff(starts)
         if len(sizes) == 0 or (sizes == sizes[0]).all():
             return flat.reshape(len(sizes), sizes[0] if len(sizes) else self.n_actions)
         return np.split(flat, starts[1:-1])
 
-    def act(self, context: Context, *, available: npt.ArrayLike | None = None) -> Decision:
+    def act(self, context: Context, *, available: npt.ArrayLike | None = None, actions: Any = None) -> Decision:
         """Draw an action from the law of this context; nothing that has been learnt changes.
 
-        `available` is a mask of the actions: the others are not played. The decision carries the exact probability.
+        `available` is a mask of the actions: the others are not played. `actions` says so by name, or brings actions
+        with features of their own: {"a17": {"price": 20}, …}. The decision carries the exact probability.
         """
         with self._lock:
+            names = self._called
+            if actions is not None:
+                context, available, names = self._offered(context, available, actions)
             law = self._law_of(*self._read(context, available))
             action = laws.certain(law)
             if action < 0:  # a certain action needs no draw
                 action = laws.drawn(law, self._draws.random())
             if action < 0:
                 raise FloatingPointError("the model's numbers are no longer finite")
-        return self._decided(action, law.item(action), law)
+        return self._decided(action, law.item(action), law, names)
 
-    def act_many(self, contexts: Any, *, available: Any = None) -> list[Decision]:
-        """`act` for each context in turn; `available` is one mask for all, or one for each context."""
+    def act_many(self, contexts: Any, *, available: Any = None, actions: Any = None) -> list[Decision]:
+        """`act` for each context in turn; `available` or `actions` are the same for all, or one for each context."""
         with self._lock:
+            contexts, available, names = self._offered_each(contexts, available, actions)
             flat, starts = self._laws_of(contexts, available)
-            actions = np.empty(len(starts) - 1, np.int64)
-            laws.drawn_each(flat, starts, self._draws.random(laws.uncertain(flat, starts)), actions)
-            if (actions < 0).any():
+            chosen = np.empty(len(starts) - 1, np.int64)
+            laws.drawn_each(flat, starts, self._draws.random(laws.uncertain(flat, starts)), chosen)
+            if (chosen < 0).any():
                 raise FloatingPointError("the model's numbers are no longer finite")
-        played = flat[starts[:-1] + actions].tolist()
+        played = flat[starts[:-1] + chosen].tolist()
         sizes = np.diff(starts)
         even = len(sizes) > 0 and (sizes == sizes[0]).all()
         apart = list(flat.reshape(len(sizes), -1)) if even else np.split(flat, starts[1:-1])
-        return list(map(self._decided, actions.tolist(), played, apart))
+        return list(map(self._decided, chosen.tolist(), played, apart, names or [self._called] * len(chosen)))
 
     def learn(
         self,
@@ -178,15 +107,19 @@ class Learner(Stored, ABC):
         *,
         reward: SupportsFloat | None = None,
         available: npt.ArrayLike | None = None,
+        actions: Any = None,
     ) -> None:
         """Learn the loss (or reward = 1 - loss) of a decision: at once, later, out of order, or from a log.
 
-        `available` is the mask that `act` was given. Whatever goes wrong, the learner is as it was.
+        `available` and `actions` are what `act` was given. Whatever goes wrong, the learner is as it was.
         """
         with self._lock:
+            names = self._called
+            if actions is not None:
+                context, available, names = self._offered(context, available, actions)
             batch, mask = self._read(context, available)
-            cost = read_loss(loss, reward)
-            action, probability = self._read_decision(decision, batch, mask)
+            cost = read_loss(loss, reward, self._scale)
+            action, probability = self._read_decision(decision, batch, mask, names)
             self._ready(1)
             self._whole([(batch, action, cost, probability)])
 
@@ -198,27 +131,78 @@ class Learner(Stored, ABC):
         *,
         rewards: Iterable[SupportsFloat] | None = None,
         available: Any = None,
+        actions: Any = None,
     ) -> None:
         """`learn` for each interaction in turn; if any is refused or fails, none is learnt."""
         with self._lock:
+            contexts, available, names = self._offered_each(contexts, available, actions)
             read = self._read_each(contexts, available)
             given = several("decisions", decisions, len(read))
-            if losses is not None and rewards is not None:
-                raise ValueError("give either losses or rewards, not both")
-            if losses is not None:
-                costs = each("losses", several("losses", losses, len(read)), lambda loss: read_loss(loss, None))
-            elif rewards is not None:
-                costs = each("rewards", several("rewards", rewards, len(read)), lambda one: read_loss(None, one))
-            else:
-                raise ValueError("give either losses or rewards, one for each context")
+            costs = self._read_losses(losses, rewards, len(read))
             if not len(read) == len(given) == len(costs):
                 raise ValueError(f"{len(read)} contexts, {len(given)} decisions and {len(costs)} losses do not match")
-            played = each("decisions", zip(given, read, strict=True), lambda one: self._read_decision(one[0], *one[1]))
+            together = zip(given, read, names or [self._called] * len(read), strict=True)
+            played = each("decisions", together, lambda one: self._read_decision(one[0], *one[1], one[2]))
             self._ready(len(read))
-            together = zip(read, played, costs, strict=True)
-            self._whole([(batch, action, cost, probability) for (batch, _), (action, probability), cost in together])
+            rounds = zip(read, played, costs, strict=True)
+            self._whole([(batch, action, cost, probability) for (batch, _), (action, probability), cost in rounds])
+
+    # Which actions there are.
+
+    def add_action(self, action: Action) -> None:
+        """One more action, of which nothing is known; what has been learnt of the others stays."""
+        with self._lock:
+            now = self._changing()
+            if not is_name(action) or action in now:
+                raise ValueError(f"action must be a new name beside {quoted(now)}, got {quoted(action)}")
+            self._rearrange([*now, action], [*range(len(now)), -1])
+
+    def retire_action(self, action: Action) -> None:
+        """One action less: what was learnt of it is given up, and what was learnt of the others stays."""
+        with self._lock:
+            now = self._changing()
+            place = Names(now).place(action)
+            if len(now) < 3:
+                raise ValueError(f"action must leave two others, got {quoted(action)} of {quoted(now)}")
+            left = [at for at in range(len(now)) if at != place]
+            self._rearrange([now[at] for at in left], left)
+
+    def _changing(self) -> list[Action]:
+        if self.actions is None:
+            raise ValueError("actions must have names before some of them come and go: give actions= to the learner")
+        if not self.changes_actions:
+            raise ValueError(
+                f"the actions of {type(self).__name__} stay as they are: what it learns is of all together"
+            )
+        return self.actions
 
     # Input.
+
+    def _offered(self, context: Any, available: Any, actions: Any) -> tuple[Any, Any, Names | None]:
+        """The context and the mask that an offer of actions amounts to, and the names of what is offered."""
+        if actions is None:
+            return context, available, self._called
+        if available is not None:
+            raise ValueError(f"give available or actions, got {quoted(available)} and {quoted(actions)}")
+        if self._called is not None:
+            return context, self._called.mask(actions), self._called
+        return offers.rows(context, actions), None, Names(actions)
+
+    def _offered_each(self, contexts: Any, available: Any, actions: Any) -> tuple[Any, Any, list[Names | None] | None]:
+        """`_offered` for each of several contexts; no names are those of the learner."""
+        if actions is None:
+            return contexts, available, None
+        if self._called is not None and offers.is_one_offer(actions):
+            return contexts, self._offered(None, available, actions)[1], None
+        offered = several("actions", actions)
+        given = [None] * len(offered) if contexts is None else self._reader.listed(contexts)
+        if len(given) != len(offered):
+            raise ValueError(f"actions must be offers for each of {len(given)} contexts, got {len(offered)}")
+        together = zip(given, offered, strict=True)
+        found = each("actions", together, lambda one: self._offered(one[0], available, one[1]))
+        if self._called is not None:
+            return contexts, [mask for _, mask, _ in found], None
+        return [rows for rows, _, _ in found], None, [names for _, _, names in found]
 
     def _read(self, context: Any, available: Any) -> tuple[Batch, Mask | None]:
         """One context as a batch of one; the mask that its law is to be spread over, where rows were left out."""
@@ -256,39 +240,31 @@ class Learner(Stored, ABC):
         masks = read_masks(available, len(found))
         return each("contexts", zip(found, masks, strict=True), lambda one: self._one(one[0], together, one[1]))
 
-    def _admitted(self, rows: Rows, together: bool) -> Rows:
-        """Rows as this learner takes them; a learner on a ball, or in a space, fills this to refuse others."""
-        if together and self.needs_every_row and len(rows) != self.n_actions:
-            raise ValueError(f"context must have a row for each of {self.n_actions} actions, got {len(rows)}")
-        if isinstance(rows, Sparse):
-            sparse = self.takes_sparse and (self._shape is None or self._shape.sparse)
-            return rows if sparse or rows.width == CODES else rows.dense()
-        if self._shape is not None and self._shape.sparse:
-            return as_sparse(rows)
-        return rows
+    def _read_losses(self, losses: Any, rewards: Any, n: int) -> list[float]:
+        if losses is not None and rewards is not None:
+            raise ValueError("give either losses or rewards, not both")
+        if losses is not None:
+            return each("losses", several("losses", losses, n), lambda one: read_loss(one, None, self._scale))
+        if rewards is not None:
+            return each("rewards", several("rewards", rewards, n), lambda one: read_loss(None, one, self._scale))
+        raise ValueError("give either losses or rewards, one for each context")
 
-    def _read_decision(self, decision: Decision, batch: Batch, mask: Mask | None) -> tuple[int, float]:
+    def _read_decision(
+        self, decision: Decision, batch: Batch, mask: Mask | None, names: Names | None
+    ) -> tuple[int, float]:
         allowed = batch.mask if mask is None else mask
-        action, probability = read_decision(decision, len(allowed))
+        action, probability = read_decision(decision, len(allowed), names)
         if allowed is self._everything:
             return action, probability
         if not allowed[action]:
-            raise ValueError(f"action must be available, got {action}")
+            raise ValueError(f"action must be available, got {quoted(decision.action)}")
         return (action if mask is None else int(mask[:action].sum())), probability
 
     def _ready(self, n: int) -> None:
         """Refuse to learn `n` more interactions, before anything changes; a learner with a horizon fills this."""
 
-    # The loop.
-
     def _law_of(self, batch: Batch, mask: Mask | None) -> Array:
-        if self._map is None:
-            law = laws.uniform(batch)
-        else:
-            if self._names is not None:
-                batch.rows = self._names._transform(batch.rows)
-            batch.rows = self._map.transform(batch.rows)
-            law = self._laws(batch)
+        law = self._laws_now(batch)
         if mask is None:
             return law
         spread = np.zeros(len(mask))
@@ -310,90 +286,7 @@ class Learner(Stored, ABC):
         starts = np.concatenate([[0], np.cumsum([len(law) for law in found])]).astype(np.int64)
         return np.concatenate([np.empty(0), *found]), starts
 
-    def _decided(self, action: int, probability: float, law: Array) -> Decision:
-        return Decision(action, probability, law)
-
-    def _whole(self, rounds: list[tuple[Batch, int, float, float]], *, several: bool = False) -> None:
-        """Learn all of these rounds or none; `several` says that one of them is more than one to its records."""
-        journal = self._journal
-        journal.begin()
-        try:
-            try:
-                if (several or len(rounds) > 1) and self._state is not None:
-                    journal.keep_all(self._state)  # records that keep themselves do so for one round only
-                for batch, action, loss, probability in rounds:
-                    self._learn(batch, action, loss, probability)
-            except BaseException:  # an oracle, memory, an interrupt: nothing may have happened
-                journal.undo()
-                raise
-        except BaseException:  # also where an interrupt came before that had begun; to undo twice is to undo
-            journal.undo()
-            raise
-        journal.begin()  # what was kept is kept no longer
-
-    def _learn(self, batch: Batch, action: int, loss: float, probability: float) -> None:
-        if self._map is None:
-            width, sparse = batch.rows.shape[1], isinstance(batch.rows, Sparse)
-            self._start(Shape(batch.shared, width, sparse and self.takes_sparse, width == CODES))
-            assert self._map is not None
-        elif not self.journals:
-            assert self._state is not None
-            for array in self._state.arrays().values():
-                self._journal.keep(array)
-        if self._names is not None:
-            batch.rows = self._names._observe(batch.rows)
-        if self._early is None:
-            batch.rows = self._observed(batch.rows)
-            self._update(batch, action, loss, probability)
-        else:
-            self._learn_early(self._early, self._map, batch, action, loss, probability)
-
-    def _learn_early(self, early: Early, features: FeatureMap, batch: Batch, *rest: Any) -> None:
-        """As any round; but at a doubling of the first ones all of them are learnt anew."""
-        again = early.due()
-        if again and self._state is not None:
-            self._journal.keep_all(self._state)
-        kept = early.put(batch, *rest)
-        batch.rows = self._observed(batch.rows)
-        if not (again and kept):
-            self._update(batch, *rest)
-            return
-        self._anew(early.again(features), batch, *rest)
-        if early.rounds[0] == len(early.actions):
-            early.give_up()
-
-    def _start(self, shape: Shape, size: int | None = None) -> None:
-        """Allocate everything, in at most so many bytes; the journal remembers that there was nothing."""
-        for name in ("_shape", "_names", "_map", "_state", "_vector", "_early", "_taken"):
-            self._journal.keep_attribute(self, name)
-        self._journal.keep_attribute(self._journal, "records")
-        self._chance()
-        try:
-            with room(size) as taken:
-                seen, parts = shape, dict[str, Record | Field]()
-                if shape.named:
-                    self._names = parts["names"] = self._reader.table._start(sparse=self.takes_sparse)
-                    seen = Shape(shape.shared, self._names.n_outputs, self.takes_sparse, named=True)
-                recipe = self._recipe(seen.sparse)
-                started = recipe.start(seen.width, self._rng, sparse=seen.sparse, named=seen.named)
-                parts |= self._begin(replace(seen, sparse=started.gives_sparse), started.n_outputs)
-                if self.EARLY and not seen.sparse:
-                    self._early = parts["early"] = Early(self.EARLY, seen.shared, self.n_actions, seen.width)
-                self._taken = taken()
-        except TooLargeError as error:
-            raise TooLargeError(
-                f"{type(self).__name__} cannot be built for {self.n_actions} actions and {shape}: {error}, more than "
-                f"the limit (marginbandits.state.LIMIT). Learners that keep O(Kd) numbers need less: SquareCB, RegCB, "
-                f"LogisticTS, Banditron; so do features='raw' in place of 'fourier', and fewer columns"
-            ) from None
-        self._state = State({**parts, "features": started}, self._journal)
-        self._journal.keep_no_more()  # to take this back is to have no state at all
-        self._shape, self._map = shape, started
-        plain = type(self)._admitted is Learner._admitted and started.checks_rows
-        if plain and not (shape.shared or shape.sparse or shape.named):
-            self._vector = (shape.width,)
-
-    def _chance(self) -> np.random.Generator:
-        """The learner's own generator, for `_update`: what is drawn can be taken back."""
-        self._journal.keep_generator(self._rng)
-        return self._rng
+    def _decided(self, action: int, probability: float, law: Array, names: Names | None) -> Decision:
+        if names is None:
+            return Decision(action, probability, law)
+        return Decision(names.names[action], probability, law, actions=names.names)

@@ -15,6 +15,7 @@ True
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -87,6 +88,19 @@ class Early(Record):
             self.journal.keep(array)
             array[...] = 0
         self.rounds[0] = len(self.actions)
+
+    def renumbered(self, places: Any) -> "Early":
+        """The same rounds where actions have moved; those of one that is gone are left out."""
+        moved = Early(len(self.actions), self.together, len(places), self.rows.shape[1])
+        if self.rounds[0] == len(self.actions):
+            moved.rounds[0] = self.rounds[0]
+            return moved
+        where = {int(old): new for new, old in enumerate(places) if old >= 0}
+        for i in range(int(self.rounds[0])):
+            if int(self.actions[i]) in where:
+                one = per_action(self.rows[self.starts[i] : self.starts[i + 1]], len(places))
+                moved.put(one, where[int(self.actions[i])], *self.results[i].tolist())
+        return moved
 
     def fields(self) -> Mapping[str, Field]:
         """The live state."""

@@ -2,15 +2,16 @@
 
 import numbers
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from marginbandits.arrays import Booleans
+from marginbandits.learners.offers import Names
 from marginbandits.types import Decision, Mask
 from marginbandits.validation import quoted
 
-__all__ = ["HEAVIEST", "each", "is_one_mask", "read_decision", "read_loss", "read_mask", "read_masks"]
+__all__ = ["HEAVIEST", "Scale", "each", "is_one_mask", "read_decision", "read_loss", "read_mask", "read_masks"]
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -33,25 +34,55 @@ FAINTEST = 1e-100
 """A loss below this is 0: its square would be."""
 
 
-def read_loss(loss: Any, reward: Any) -> float:
+class Scale(NamedTuple):
+    """In what numbers losses come: as losses, or as rewards, within low and high.
+
+    >>> Scale(rewards=True, low=0.0, high=500.0).loss(None, 125)
+    0.75
+    """
+
+    rewards: bool
+    low: float
+    high: float
+
+    def loss(self, loss: Any, reward: Any) -> float:
+        """The loss within [0, 1]."""
+        name, value, other = ("reward", reward, loss) if self.rewards else ("loss", loss, reward)
+        if value is None or other is not None:
+            raise ValueError(f"give {name} alone, by {name}_range, got loss={quoted(loss)} and reward={quoted(reward)}")
+        share = (_within(name, value, self.low, self.high) - self.low) / (self.high - self.low)
+        return _told(1.0 - share if self.rewards else share)
+
+
+def read_loss(loss: Any, reward: Any, scale: Scale | None = None) -> float:
     """The loss, or 1 - reward: one of them must be given, a number in [0, 1]. One below `FAINTEST` is 0."""
+    if scale is not None:
+        return scale.loss(loss, reward)
     if reward is None and isinstance(loss, float) and FAINTEST <= loss <= 1.0:
         return float(loss)  # most of them
     if (loss is None) == (reward is None):
         raise ValueError(f"give either loss or reward, got loss={quoted(loss)} and reward={quoted(reward)}")
-    name, value = ("loss", loss) if reward is None else ("reward", reward)
-    if isinstance(value, _REAL) and not isinstance(value, _TIME) and 0.0 <= value <= 1.0:
-        number = float(value)
-        number = number if number >= FAINTEST else 0.0
-        return number if reward is None else 1.0 - number
-    raise ValueError(f"{name} must be a number in [0, 1], got {quoted(value)}")
+    if reward is None:
+        return _told(_within("loss", loss, 0.0, 1.0))
+    return 1.0 - _told(_within("reward", reward, 0.0, 1.0))
 
 
-def read_decision(decision: object, n_actions: int) -> tuple[int, float]:
-    """A decision's action and probability, from `act` or from a log."""
+def _within(name: str, value: Any, low: float, high: float) -> float:
+    if isinstance(value, _REAL) and not isinstance(value, _TIME) and low <= value <= high:
+        return float(value)
+    raise ValueError(f"{name} must be a number in [{low:.15g}, {high:.15g}], got {quoted(value)}")
+
+
+def _told(number: float) -> float:
+    """The number, if it is not so small that its square is none."""
+    return number if number >= FAINTEST else 0.0
+
+
+def read_decision(decision: object, n_actions: int, names: Names | None = None) -> tuple[int, float]:
+    """The place of a decision's action, and its probability; from `act` or from a log."""
     if not isinstance(decision, Decision):
         raise ValueError(f"decision must be a Decision, got {quoted(decision)}")
-    action: Any = decision.action
+    action: Any = decision.action if names is None else names.place(decision.action)
     probability: Any = decision.probability
     if type(action) is int and type(probability) is float and 0 <= action < n_actions and RAREST <= probability <= 1:
         return action, probability  # what `act` made; the rest is for decisions from elsewhere

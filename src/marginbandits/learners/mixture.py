@@ -26,12 +26,12 @@ games", section 3.3.
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, Unpack, cast
 
 import numpy as np
 
 from marginbandits import laws
-from marginbandits.contexts import Batch, Rows, Shape, dense
+from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.experts import Expert, OneRightExpert, RidgeExpert, TreesExpert
 from marginbandits.features import (
     Bias,
@@ -46,10 +46,11 @@ from marginbandits.features import (
 )
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.early import Round
+from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.saving import describe
 from marginbandits.state import COUNT, Field, Record
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Instance, ListOf, OneOf, Real, Seed, validated
+from marginbandits.validation import ActionCount, Instance, ListOf, OneOf, Real, validated
 
 __all__ = ["Belief", "Mixture"]
 
@@ -76,6 +77,7 @@ class Mixture(Learner):
     """
 
     journals = True
+    changes_actions = True
     exempt: ClassVar[Mapping[str, str]] = {
         "memory_does_not_grow": "forests take what their rounds call for, up to the `memory` of each action"
     }
@@ -92,14 +94,14 @@ class Mixture(Learner):
     @validated
     def __init__(
         self,
-        n_actions: ActionCount,
+        n_actions: MaybeActionCount = None,
         *,
         experts: Annotated[list[Expert] | None, OneOf(ListOf(Instance(Expert)), Instance(type(None)))] = None,
         eta: Annotated[float, Real(above=0, high=1e6)] = 0.5,
         features: Annotated[Identity | Table, Instance(Identity, Table)] = Identity(),  # noqa: B008  # never changed
-        seed: Seed = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, features=features, seed=seed)
+        super().__init__(n_actions, features=features, **options)
         self.experts = experts
         self.eta = eta
 
@@ -140,25 +142,37 @@ class Mixture(Learner):
     def _recipe(self, sparse: bool) -> FeatureMap:
         return Identity()
 
+    def _settle(self) -> None:
+        if self._state is not None:
+            self.experts = self._playing()._recipes
+
+    def _playing(self) -> "Mixture":
+        """Itself, or the copy that plays; refused before the first round."""
+        if self._map is None:
+            raise ValueError("there is nothing to believe before the first learn")
+        return self if self._forgetting is None else cast(Mixture, self._forgetting.player)
+
     def weights(self) -> Array:
         """How far each expert is believed; they sum to 1."""
         with self._lock:
-            if self._map is None:
-                raise ValueError("there is nothing to believe before the first learn")
-            weights = np.exp(-self.eta * (self._errors - self._errors.min()))
+            return self._playing()._weights()
+
+    def _weights(self) -> Array:
+        weights = np.exp(-self.eta * (self._errors - self._errors.min()))
         return np.asarray(weights / weights.sum())
 
     def beliefs(self) -> list[Belief]:
         """Every expert with how far it is believed, and its mean squared error so far, the most believed first."""
         with self._lock:
-            weights, errors = self.weights().tolist(), (self._errors / self._rounds).tolist()
-            found = map(Belief, self._recipes, weights, errors)
+            player = self._playing()
+            weights, errors = player._weights().tolist(), (player._errors / player._rounds).tolist()
+            found = map(Belief, player._recipes, weights, errors)
         return sorted(found, key=lambda one: -one.weight)
 
     def _laws(self, batch: Batch) -> Array:
         seen = self._seen(batch)
         hope, unsaid, lent = np.zeros(len(batch.mask)), 0.0, None
-        weights = self.weights()
+        weights = self._weights()
         least = self.LEAST * float(weights.max())
         for m in np.argsort(-weights, kind="stable").tolist():  # the most believed first
             weight, own = float(weights[m]), seen[self._sees[m]]
@@ -179,12 +193,17 @@ class Mixture(Learner):
         rows = [np.clip(one.transform(dense(batch.rows)), -_LARGEST, _LARGEST) for one in self._maps]
         return [Batch(one.astype(np.float32), batch.shared, batch.starts, batch.mask) for one in rows]
 
-    def _observed(self, rows: Rows) -> Rows:
-        for one in self._maps:
-            one.observe(dense(rows))
-        return rows
+    def _predicted(self, batch: Batch) -> Array:
+        seen, weights = self._seen(batch), self._weights()
+        predicted = [one._predict(seen[at]) for one, at in zip(self._started, self._sees, strict=True)]
+        return 1.0 - weights @ np.array(predicted)
+
+    def _observe(self, one: Batch) -> None:
+        for each in self._maps:
+            each.observe(dense(one.rows))
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        self._observe(one)
         self._journal.keep(self._errors)
         self._journal.keep(self._rounds)
         self._rounds += 1.0
@@ -200,6 +219,7 @@ class Mixture(Learner):
             self._errors[m] += (predicted - (1.0 - loss)) ** 2
 
     def _anew(self, rounds: Iterable[Round], *newest: Any) -> None:
+        self._observe(newest[0])
         self._rounds += 1.0
         scaled = [m for m, expert in enumerate(self._started) if expert.scaled]
         self._teach([m for m, expert in enumerate(self._started) if not expert.scaled], *newest[:3])

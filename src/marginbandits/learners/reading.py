@@ -10,6 +10,7 @@ from typing import Any
 from marginbandits import frames
 from marginbandits.contexts import Rows, Shape, read_many, read_one, refuse_width, several
 from marginbandits.features import Given, Table
+from marginbandits.learners.offers import INTERACTIONS
 
 __all__ = ["Reader"]
 
@@ -18,7 +19,7 @@ class Reader:
     """Reads contexts for a learner with these features: by their table, if they are one, else by the usual one."""
 
     def __init__(self, features: Given, refusing: str = "") -> None:
-        self.table = features if isinstance(features, Table) else Table()
+        self.table = features if isinstance(features, Table) else Table(interactions=INTERACTIONS)
         self.declared = isinstance(features, Table)
         self.refusing = refusing  # the name of a learner that takes no names
 
@@ -31,6 +32,10 @@ class Reader:
         if frames.is_row(context):
             return self.one(dict(context.items()), shape)
         return read_one(context, shape)
+
+    def listed(self, contexts: Any) -> list[Any]:
+        """Several contexts of names and values, one by one."""
+        return several("contexts", frames.read_frame(contexts, named=True) if frames.is_frame(contexts) else contexts)
 
     def many(self, contexts: Any, shape: Shape | None) -> tuple[list[Rows], Rows | None, bool]:
         """The rows of contexts one by one, or (where each is one row) all rows at once; and the layout."""

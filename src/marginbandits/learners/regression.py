@@ -5,16 +5,18 @@ A subclass fills one hole, `_laws`: from `self._ridge` (ridge regression of the 
 all for K x d contexts.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Given
 from marginbandits.learners.base import Learner, Parts
+from marginbandits.learners.options import Options
 from marginbandits.oracles.online_regression import OnlineRegression
 from marginbandits.oracles.ridge import Ridge
 from marginbandits.state import COUNT, Field
+from marginbandits.types import Array
 
 __all__ = ["OracleLearner", "RidgeLearner"]
 
@@ -23,21 +25,25 @@ class RidgeLearner(Learner):
     """Ridge regression of the reward: O(Kd²) a round, 8Kd² bytes (K = 1 where the model is shared)."""
 
     journals = True
+    changes_actions = True
 
     def __init__(
         self,
-        n_actions: int,
+        n_actions: int | None,
         *,
         regularisation: float,
         features: Given,
-        seed: int | np.random.Generator | None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, features=features, seed=seed)
+        super().__init__(n_actions, features=features, **options)
         self.regularisation = regularisation
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         self._ridge = Ridge(1 if shape.shared else self.n_actions, n_features, self.regularisation)
         return {"ridge": self._ridge}
+
+    def _predicted(self, batch: Batch) -> Array:
+        return 1.0 - self._ridge.predict(batch)
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         if one.shared:
@@ -55,20 +61,21 @@ class OracleLearner(Learner):
     """
 
     journals = True
+    changes_actions = True
     takes_sparse = True
     n_policies = 1
     indifferent: ClassVar[bool] = False
 
     def __init__(
         self,
-        n_actions: int,
+        n_actions: int | None,
         *,
         learning_rate: float,
         weighted: bool,
         features: Given,
-        seed: int | np.random.Generator | None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, features=features, seed=seed)
+        super().__init__(n_actions, features=features, **options)
         self.learning_rate = learning_rate
         self.weighted = weighted
 
@@ -86,6 +93,9 @@ class OracleLearner(Learner):
         self._oracle = OnlineRegression(self._models(), blocks, n_features, self.learning_rate)
         self._rounds = np.zeros(1)
         return {"oracle": self._oracle, "rounds": Field(self._rounds, 0.0, COUNT)}
+
+    def _predicted(self, batch: Batch) -> Array:
+        return self._oracle.predict(batch)
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         self._count()

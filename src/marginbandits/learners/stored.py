@@ -16,8 +16,10 @@ import numpy.typing as npt
 from marginbandits import saving
 from marginbandits.contexts import CODES, Shape
 from marginbandits.features import Table
+from marginbandits.learners.forgetting import Forgetting
+from marginbandits.parametrised import Parametrised
 from marginbandits.state import Field, State, room
-from marginbandits.validation import Parametrised, quoted
+from marginbandits.validation import quoted
 
 __all__ = ["Stored"]
 
@@ -38,6 +40,7 @@ class Stored(Parametrised, ABC):
     _shape: Shape | None
     _state: State | None
     _names: Table | None
+    _forgetting: Forgetting | None
     _taken: int
 
     @abstractmethod
@@ -115,8 +118,9 @@ class Stored(Parametrised, ABC):
                 learner._start(Shape(together, width, sparse and learner.takes_sparse, width == CODES), archive.room)
                 learner._restore(archive)
             archive.done()
-            learner._draws = saving.restore_generator(archive.header["generators"]["draws"])
-            learner._rng = saving.restore_generator(archive.header["generators"]["rng"])
+            for which, generator in (("draws", learner._draws), ("rng", learner._rng)):
+                saved = saving.restore_generator(archive.header["generators"][which])
+                generator.bit_generator.state = saved.bit_generator.state  # copies of the learner share it
         except Exception as error:  # whatever a damaged file makes of a learner
             raise ValueError(f"{name} cannot be loaded: {saving.told(error)}") from error
         return learner
@@ -126,7 +130,7 @@ class Stored(Parametrised, ABC):
         for field_name, field in self._state.fields().items():
             archive.get(field_name, field)
         self._state.check()
-        self._check()
+        (self if self._forgetting is None else self._forgetting.player)._check()
 
     def _check(self) -> None:
         """Raise a ValueError where parts of the state contradict each other."""

@@ -128,6 +128,12 @@ class OnlineRegression(Record):
             "span": Field(self.span, -1e50, 1e50),
         }
 
+    def _adopt(self, before: "OnlineRegression", places: Places) -> None:
+        """Block by block, of every policy."""
+        kept = np.flatnonzero(places >= 0)
+        self.state[:, kept] = before.state[:, places[kept]]
+        self.totals[...], self.span[...] = before.totals, before.span
+
     def check(self) -> None:
         """Squares and largest inputs are not negative; rows have some length; [0, 1] is in the range of targets."""
         if (self.state[:, :, 1:] < 0.0).any():

@@ -123,7 +123,8 @@ class Ridge(Record):
     def fields(self) -> Mapping[str, Field]:
         """The live state."""
         begun = np.eye(self.factor.shape[1], dtype=self.models.dtype) / math.sqrt(self.regularisation)
-        return {"theta": Field(self.theta), "factor": Field(self.factor, initial=begun, triangular=True)}
+        factor = Field(self.factor, initial=begun, triangular=True, per_block=True)
+        return {"theta": Field(self.theta, per_block=True), "factor": factor}
 
     def check(self) -> None:
         """A⁻¹ only shrinks, so its diagonal is at most 1/λ; and λ‖θ‖² <= θᵀAθ <= Σ r², which is at most the rounds."""

@@ -69,4 +69,7 @@ class StoredPull(Record):
 
     def fields(self) -> Mapping[str, Field]:
         """The live state."""
-        return {"slopes": Field(self.slopes, -FARTHEST, FARTHEST), "total": Field(self.total)}
+        return {
+            "slopes": Field(self.slopes, -FARTHEST, FARTHEST, per_block=True),
+            "total": Field(self.total, per_block=True),
+        }

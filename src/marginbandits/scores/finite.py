@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.arrays import Numbers
+from marginbandits.parametrised import Parametrised
 from marginbandits.scores.cover import linear_cover
 from marginbandits.surrogates import centred
 from marginbandits.types import Array
@@ -32,7 +33,6 @@ from marginbandits.validation import (
     Instance,
     Integer,
     ListOf,
-    Parametrised,
     Positive,
     Real,
     quoted,

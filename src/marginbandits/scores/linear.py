@@ -28,6 +28,7 @@ import scipy.linalg
 import scipy.sparse
 
 from marginbandits.arrays import Numbers
+from marginbandits.parametrised import Parametrised
 from marginbandits.projections import ball
 from marginbandits.types import Array
 from marginbandits.validation import (
@@ -36,7 +37,6 @@ from marginbandits.validation import (
     Instance,
     Integer,
     OneOf,
-    Parametrised,
     Positive,
     fits,
     validated,

@@ -13,16 +13,17 @@ boosting".
 3
 """
 
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import numpy as np
 
 from marginbandits import laws
 from marginbandits.contexts import Batch
 from marginbandits.features import Features
+from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.regression import OracleLearner
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Instance, Integer, Real, Seed, validated
+from marginbandits.validation import Instance, Integer, Real, validated
 
 __all__ = ["Bag"]
 
@@ -33,15 +34,15 @@ class Bag(OracleLearner):
     @validated
     def __init__(
         self,
-        n_actions: ActionCount,
+        n_actions: MaybeActionCount = None,
         *,
         n_policies: Annotated[int, Integer(1)] = 8,
         learning_rate: Annotated[float, Real(above=0)] = 0.5,
         weighted: Annotated[bool, Instance(bool)] = False,
         features: Features = "raw",
-        seed: Seed = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, learning_rate=learning_rate, weighted=weighted, features=features, seed=seed)
+        super().__init__(n_actions, learning_rate=learning_rate, weighted=weighted, features=features, **options)
         self.n_policies = n_policies
 
     def _laws(self, batch: Batch) -> Array:

@@ -14,15 +14,16 @@ Kakade, Shalev-Shwartz & Tewari (2008), "Efficient bandit algorithms for online 
 True
 """
 
-from typing import Annotated
+from typing import Annotated, Unpack
 
 from marginbandits import laws
 from marginbandits.contexts import Batch, Shape, filled
 from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
+from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.state import Field, zeros
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Real, Seed, validated
+from marginbandits.validation import Real, validated
 
 __all__ = ["Banditron"]
 
@@ -31,23 +32,24 @@ class Banditron(Learner):
     """A perceptron that explores a share `gamma` of the time; O(Kd) a round, d being what is filled."""
 
     journals = True
+    changes_actions = True
     takes_sparse = True
 
     @validated
     def __init__(
         self,
-        n_actions: ActionCount,
+        n_actions: MaybeActionCount = None,
         *,
         gamma: Annotated[float, Real(above=0, below=1)] = 0.1,
         features: Features = "raw",
-        seed: Seed = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, features=features, seed=seed)
+        super().__init__(n_actions, features=features, **options)
         self.gamma = gamma
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         self._weights = zeros((1 if shape.shared else self.n_actions, n_features))
-        return {"weights": Field(self._weights)}
+        return {"weights": Field(self._weights, per_block=True)}
 
     def _guess(self, one: Batch) -> Array:
         columns, rows = filled(one.rows)

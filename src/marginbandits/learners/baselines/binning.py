@@ -22,7 +22,7 @@ Rigollet & Zeevi (2010), "Nonparametric bandits with covariates".
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Unpack
 
 import numpy as np
 
@@ -31,11 +31,12 @@ from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import MaybeFeatures
 from marginbandits.learners.base import Parts
 from marginbandits.learners.metric import MetricContexts, default_features
+from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.scores.growing import GrowingNet
 from marginbandits.scores.lipschitz import MetricSpace, Space
 from marginbandits.state import COUNT, Field, zeros
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Instance, Integer, OneOf, Real, Seed, validated
+from marginbandits.validation import Instance, Integer, OneOf, Real, validated
 
 __all__ = ["Binning"]
 
@@ -54,16 +55,16 @@ class Binning(MetricContexts):
     @validated
     def __init__(
         self,
-        n_actions: ActionCount,
+        n_actions: MaybeActionCount = None,
         *,
         space: Annotated[Space | None, OneOf(Instance(Space), Instance(type(None)))] = None,
         radius: Annotated[float, Real(above=0)] = 1.0,
         alpha: Annotated[float, Real(0)] = 0.3,
         most: Annotated[int, Integer(1)] = 1000,
         features: MaybeFeatures = None,
-        seed: Seed = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, features=default_features(features, space), seed=seed)
+        super().__init__(n_actions, features=default_features(features, space), **options)
         self.space, self.radius, self.alpha, self.most = space, radius, alpha, most
         self._space = MetricSpace() if space is None else space
 

@@ -16,7 +16,7 @@ Langford & Zhang (2008), "The epoch-greedy algorithm for multi-armed bandits wit
 
 import math
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import numpy as np
 
@@ -25,13 +25,14 @@ from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.inputs import HEAVIEST
+from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.oracles.leader import Followed
 from marginbandits.oracles.ridge import Ridge
 from marginbandits.reservoir import Reservoir
 from marginbandits.state import COUNT, Field, Journal, Record, zeros
 from marginbandits.theory import epoch_end
 from marginbandits.types import Array, Oracle
-from marginbandits.validation import ActionCount, Instance, Integer, OneOf, Real, Seed, validated
+from marginbandits.validation import Instance, Integer, OneOf, Real, validated
 
 __all__ = ["EpochGreedy"]
 
@@ -47,16 +48,16 @@ class EpochGreedy(Learner):
     @validated
     def __init__(
         self,
-        n_actions: ActionCount,
+        n_actions: MaybeActionCount = None,
         *,
         regularisation: Annotated[float, Real(1e-9)] = 0.1,
         oracle: Annotated[Oracle | None, OneOf(Instance(Oracle), Instance(type(None)))] = None,
         growth: Annotated[float, Real(above=1, high=100)] = 1.2,
         memory: Annotated[int, Integer(1)] = 10_000,
         features: Features = "raw",
-        seed: Seed = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, features=features, seed=seed)
+        super().__init__(n_actions, features=features, **options)
         self.regularisation = regularisation
         self.oracle = oracle
         self.growth = growth

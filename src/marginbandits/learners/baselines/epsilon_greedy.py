@@ -10,14 +10,15 @@
 array([0.05, 0.95])
 """
 
-from typing import Annotated
+from typing import Annotated, Unpack
 
 from marginbandits import laws
 from marginbandits.contexts import Batch
 from marginbandits.features import Features
+from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.regression import RidgeLearner
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Real, Seed, validated
+from marginbandits.validation import Real, validated
 
 __all__ = ["EpsilonGreedy"]
 
@@ -28,14 +29,14 @@ class EpsilonGreedy(RidgeLearner):
     @validated
     def __init__(
         self,
-        n_actions: ActionCount,
+        n_actions: MaybeActionCount = None,
         *,
         epsilon: Annotated[float, Real(0, 1)] = 0.02,
         regularisation: Annotated[float, Real(1e-9)] = 0.1,
         features: Features = "raw",
-        seed: Seed = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, regularisation=regularisation, features=features, seed=seed)
+        super().__init__(n_actions, regularisation=regularisation, features=features, **options)
         self.epsilon = epsilon
 
     def _laws(self, batch: Batch) -> Array:

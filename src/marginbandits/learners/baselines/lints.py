@@ -22,7 +22,7 @@ Agrawal & Goyal (2013), "Thompson sampling for contextual bandits with linear pa
 True
 """
 
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import numpy as np
 
@@ -30,10 +30,11 @@ from marginbandits import policies
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
 from marginbandits.learners.base import Parts
+from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.regression import RidgeLearner
 from marginbandits.state import Field, zeros
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
+from marginbandits.validation import Integer, Real, validated
 
 __all__ = ["LinTS"]
 
@@ -44,15 +45,15 @@ class LinTS(RidgeLearner):
     @validated
     def __init__(
         self,
-        n_actions: ActionCount,
+        n_actions: MaybeActionCount = None,
         *,
         scale: Annotated[float, Real(above=0)] = 0.1,
         regularisation: Annotated[float, Real(1e-9)] = 0.1,
         n_particles: Annotated[int, Integer(1)] = 64,
         features: Features = "raw",
-        seed: Seed = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, regularisation=regularisation, features=features, seed=seed)
+        super().__init__(n_actions, regularisation=regularisation, features=features, **options)
         self.scale = scale
         self.n_particles = n_particles
 

@@ -15,7 +15,7 @@ Li, Chu, Langford & Schapire (2010), "A contextual-bandit approach to personaliz
 (1, 0)
 """
 
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,10 @@ from marginbandits.contexts import Batch, dense
 from marginbandits.factors import dot, square_norm
 from marginbandits.features import Features
 from marginbandits.laws import greedy_each
+from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.regression import RidgeLearner
 from marginbandits.types import Array, Mask
-from marginbandits.validation import ActionCount, Real, Seed, validated
+from marginbandits.validation import Real, validated
 
 __all__ = ["LinUCB"]
 
@@ -38,14 +39,14 @@ class LinUCB(RidgeLearner):
     @validated
     def __init__(
         self,
-        n_actions: ActionCount,
+        n_actions: MaybeActionCount = None,
         *,
         alpha: Annotated[float, Real(0)] = 0.2,
         regularisation: Annotated[float, Real(1e-9)] = 0.1,
         features: Features = "raw",
-        seed: Seed = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, regularisation=regularisation, features=features, seed=seed)
+        super().__init__(n_actions, regularisation=regularisation, features=features, **options)
         self.alpha = alpha
 
     def _laws(self, batch: Batch) -> Array:

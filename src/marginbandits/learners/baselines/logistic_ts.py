@@ -17,18 +17,20 @@ True
 """
 
 import math
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import numpy as np
+from scipy.special import expit
 
 from marginbandits import policies
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Shape, filled
 from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
+from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.state import SQUARES, Field, zeros
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
+from marginbandits.validation import Integer, Real, validated
 
 __all__ = ["LogisticTS"]
 
@@ -46,20 +48,21 @@ class LogisticTS(Learner):
     """
 
     journals = True
+    changes_actions = True
     takes_sparse = True
 
     @validated
     def __init__(
         self,
-        n_actions: ActionCount,
+        n_actions: MaybeActionCount = None,
         *,
         scale: Annotated[float, Real(above=0)] = 0.25,
         regularisation: Annotated[float, Real(1e-9)] = 0.1,
         n_particles: Annotated[int, Integer(1)] = 64,
         features: Features = "raw",
-        seed: Seed = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, features=features, seed=seed)
+        super().__init__(n_actions, features=features, **options)
         self.scale = scale
         self.regularisation = regularisation
         self.n_particles = n_particles
@@ -71,8 +74,8 @@ class LogisticTS(Learner):
         self._rng.standard_normal(out=self._directions)
         begun = np.full(n_features, self.regularisation)
         return {
-            "mean": Field(self._mean, -_FARTHEST, _FARTHEST),
-            "precision": Field(self._precision, self.regularisation, SQUARES, initial=begun),
+            "mean": Field(self._mean, -_FARTHEST, _FARTHEST, per_block=True),
+            "precision": Field(self._precision, self.regularisation, SQUARES, initial=begun, per_block=True),
             "directions": Field(self._directions, -100.0, 100.0),
         }
 
@@ -85,6 +88,10 @@ class LogisticTS(Learner):
             return policies.largest_of_normals(np.clip(mean, -FAR, FAR), np.minimum(deviation, FAR), one.mask)
         draws = mean + self.scale * (self._directions[:, columns] / np.sqrt(precision)) @ rows.T
         return np.asarray(policies.greedy(draws, one.mask).mean(0))
+
+    def _predicted(self, batch: Batch) -> Array:
+        columns, rows = filled(batch.rows)
+        return np.asarray(expit(-(self._mean[:, columns] * rows).sum(1)))
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         columns, rows = filled(one.rows)

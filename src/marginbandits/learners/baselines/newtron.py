@@ -17,7 +17,7 @@ Hazan & Kale (2011), "Newtron: an efficient bandit algorithm for online multicla
 True
 """
 
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import numpy as np
 
@@ -25,9 +25,10 @@ from marginbandits import laws
 from marginbandits.contexts import Batch, Shape, filled
 from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
+from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.state import SQUARES, Field, zeros
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Real, Seed, validated
+from marginbandits.validation import Real, validated
 
 __all__ = ["Newtron"]
 
@@ -36,21 +37,22 @@ class Newtron(Learner):
     """Second-order steps, softmax play, a share `gamma` of exploration; O(Kd) a round, d being what is filled."""
 
     journals = True
+    changes_actions = True
     takes_sparse = True
 
     @validated
     def __init__(
         self,
-        n_actions: ActionCount,
+        n_actions: MaybeActionCount = None,
         *,
         gamma: Annotated[float, Real(above=0, below=1)] = 0.05,
         alpha: Annotated[float, Real(above=0)] = 10.0,
         beta: Annotated[float, Real(above=0)] = 0.01,
         diameter: Annotated[float, Real(above=0)] = 1.0,
         features: Features = "raw",
-        seed: Seed = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, features=features, seed=seed)
+        super().__init__(n_actions, features=features, **options)
         self.gamma = gamma
         self.alpha = alpha
         self.beta = beta
@@ -61,8 +63,8 @@ class Newtron(Learner):
         self._curvature[...] = 1.0 / self.diameter
         begun = np.full(n_features, 1.0 / self.diameter)
         return {
-            "linear": Field(self._linear),
-            "curvature": Field(self._curvature, 1.0 / self.diameter, SQUARES, initial=begun),
+            "linear": Field(self._linear, per_block=True),
+            "curvature": Field(self._curvature, 1.0 / self.diameter, SQUARES, initial=begun, per_block=True),
         }
 
     def _check(self) -> None:

@@ -16,16 +16,17 @@ regression oracles".
 """
 
 import math
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import numpy as np
 
 from marginbandits import laws
 from marginbandits.contexts import Batch
 from marginbandits.features import Features
+from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.regression import OracleLearner
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Choice, Instance, Real, Seed, validated
+from marginbandits.validation import Choice, Instance, Real, validated
 
 __all__ = ["RegCB"]
 
@@ -38,16 +39,16 @@ class RegCB(OracleLearner):
     @validated
     def __init__(
         self,
-        n_actions: ActionCount,
+        n_actions: MaybeActionCount = None,
         *,
         play: Annotated[str, Choice("optimistic", "elimination")] = "optimistic",
         mellowness: Annotated[float, Real(above=0)] = 0.001,
         learning_rate: Annotated[float, Real(above=0)] = 0.5,
         weighted: Annotated[bool, Instance(bool)] = False,
         features: Features = "raw",
-        seed: Seed = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, learning_rate=learning_rate, weighted=weighted, features=features, seed=seed)
+        super().__init__(n_actions, learning_rate=learning_rate, weighted=weighted, features=features, **options)
         self.play = play
         self.mellowness = mellowness
 

@@ -16,7 +16,7 @@ Beygelzimer, Orabona & Zhang (2017), "Efficient online bandit multiclass learnin
 True
 """
 
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import numpy as np
 
@@ -24,9 +24,10 @@ from marginbandits import laws
 from marginbandits.contexts import Batch, Shape, filled
 from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
+from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.state import SQUARES, Field, zeros
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Real, Seed, validated
+from marginbandits.validation import Real, validated
 
 __all__ = ["SOBA"]
 
@@ -38,19 +39,20 @@ class SOBA(Learner):
     """
 
     journals = True
+    changes_actions = True
     takes_sparse = True
 
     @validated
     def __init__(
         self,
-        n_actions: ActionCount,
+        n_actions: MaybeActionCount = None,
         *,
         gamma: Annotated[float, Real(above=0, below=1)] = 0.1,
         regularisation: Annotated[float, Real(1e-9)] = 1.0,
         features: Features = "raw",
-        seed: Seed = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, features=features, seed=seed)
+        super().__init__(n_actions, features=features, **options)
         self.gamma = gamma
         self.regularisation = regularisation
 
@@ -59,8 +61,8 @@ class SOBA(Learner):
         self._diagonal[...] = self.regularisation
         self._balance = np.zeros(1)
         begun = np.full(n_features, self.regularisation)
-        diagonal = Field(self._diagonal, self.regularisation, SQUARES, initial=begun)
-        return {"theta": Field(self._theta), "diagonal": diagonal, "balance": Field(self._balance, 0.0)}
+        diagonal = Field(self._diagonal, self.regularisation, SQUARES, initial=begun, per_block=True)
+        return {"theta": Field(self._theta, per_block=True), "diagonal": diagonal, "balance": Field(self._balance, 0.0)}
 
     def _check(self) -> None:
         if (np.abs(self._theta) > 1e20 * np.sqrt(self._diagonal)).any():

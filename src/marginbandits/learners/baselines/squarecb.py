@@ -13,7 +13,7 @@ True
 """
 
 import math
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,10 @@ import numpy.typing as npt
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch
 from marginbandits.features import Features
+from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.regression import OracleLearner
 from marginbandits.types import Array, Mask
-from marginbandits.validation import ActionCount, Instance, Real, Seed, validated
+from marginbandits.validation import Instance, Real, validated
 
 __all__ = ["SquareCB"]
 
@@ -39,15 +40,15 @@ class SquareCB(OracleLearner):
     @validated
     def __init__(
         self,
-        n_actions: ActionCount,
+        n_actions: MaybeActionCount = None,
         *,
         scale: Annotated[float, Real(above=0)] = 30.0,
         learning_rate: Annotated[float, Real(above=0)] = 0.5,
         weighted: Annotated[bool, Instance(bool)] = False,
         features: Features = "raw",
-        seed: Seed = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, learning_rate=learning_rate, weighted=weighted, features=features, seed=seed)
+        super().__init__(n_actions, learning_rate=learning_rate, weighted=weighted, features=features, **options)
         self.scale = scale
 
     def _laws(self, batch: Batch) -> Array:

@@ -10,7 +10,7 @@ loss instead of K. Given one loss only, it learns from that one.
 """
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import numpy.typing as npt
 
@@ -18,9 +18,10 @@ from marginbandits import laws
 from marginbandits.contexts import Batch, several
 from marginbandits.features import Features
 from marginbandits.learners.inputs import each, read_loss
+from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.regression import RidgeLearner
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Real, Seed, validated
+from marginbandits.validation import Real, validated
 
 __all__ = ["Supervised"]
 
@@ -31,13 +32,13 @@ class Supervised(RidgeLearner):
     @validated
     def __init__(
         self,
-        n_actions: ActionCount,
+        n_actions: MaybeActionCount = None,
         *,
         regularisation: Annotated[float, Real(1e-9)] = 0.1,
         features: Features = "raw",
-        seed: Seed = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, regularisation=regularisation, features=features, seed=seed)
+        super().__init__(n_actions, regularisation=regularisation, features=features, **options)
         self._rest: list[float] = []  # losses of the actions after the first, while `learn_all` runs
 
     def learn_all(self, context: npt.ArrayLike, losses: Sequence[float] | Array) -> None:

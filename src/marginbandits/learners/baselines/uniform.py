@@ -6,14 +6,15 @@
 """
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 from marginbandits import laws
 from marginbandits.contexts import Batch, Shape
 from marginbandits.features import Identity
 from marginbandits.learners.base import Learner, Parts
+from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Seed, validated
+from marginbandits.validation import validated
 
 __all__ = ["Uniform"]
 
@@ -21,11 +22,12 @@ __all__ = ["Uniform"]
 class Uniform(Learner):
     """Plays uniformly and learns nothing."""
 
+    changes_actions = True
     exempt: ClassVar[Mapping[str, str]] = {"better_than_uniform": "it is uniform"}
 
     @validated
-    def __init__(self, n_actions: ActionCount, *, seed: Seed = None) -> None:
-        super().__init__(n_actions, features=Identity(), seed=seed)
+    def __init__(self, n_actions: MaybeActionCount = None, **options: Unpack[Options]) -> None:
+        super().__init__(n_actions, features=Identity(), **options)
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         return {}

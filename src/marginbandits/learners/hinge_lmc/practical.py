@@ -29,7 +29,7 @@ True
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Unpack, cast
 
 import numpy as np
 
@@ -44,6 +44,7 @@ from marginbandits.learners.hinge_lmc import faithful
 from marginbandits.learners.hinge_lmc.diagnostics import Monitor, RunDiagnostics
 from marginbandits.learners.hinge_lmc.files import REPLAYED, relearn, without_young_blocks
 from marginbandits.learners.hinge_lmc.wide import WidePosterior
+from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.oracles.ridge import Ridge
 from marginbandits.reservoir import Reservoir
 from marginbandits.samplers.particles import absorb, langevin_step
@@ -51,7 +52,7 @@ from marginbandits.samplers.stored_pull import FARTHEST, StoredPull
 from marginbandits.saving import Archive
 from marginbandits.state import Field, zeros
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Choice, Integer, Real, Seed, validated
+from marginbandits.validation import Choice, Integer, Real, validated
 
 __all__ = ["HingeLMC"]
 
@@ -62,20 +63,21 @@ class HingeLMC(Learner):
     `margin` is γ; `temperature` is τ, how widely particles spread, and `hope` how many of their deviations they are
     taken beyond their mean: how much is explored; `smoothing` scales the floor μ_t = smoothing/(K√t). A round moves
     `moves` of its action's particles, in turn, the share `step` of the way to the posterior's mean, and looks again at
-    `minibatch` rounds out of at most `memory` that are kept: 8 (d (Kd + memory) + n_particles memory) bytes in all, for
-    d features. Rounds that are no longer kept count as least squares, without a margin.
+    `minibatch` rounds out of at most `memory` of the action that are kept: 8K (d (d + memory) + n_particles memory)
+    bytes in all, for d features. Rounds that are no longer kept count as least squares, without a margin.
     """
 
     EARLY: ClassVar[int] = 256
     constants: ClassVar[Mapping[str, float]] = {"EARLY": 2.0**20}
     journals = True
+    changes_actions = True
     takes_sparse = True
     from_theory = staticmethod(faithful.from_theory)
 
     @validated
     def __init__(
         self,
-        n_actions: ActionCount,
+        n_actions: MaybeActionCount = None,
         *,
         surrogate: Annotated[str, Choice("squared_hinge", "hinge")] = "squared_hinge",
         margin: Annotated[float, Real(1e-6, 1e6)] = 1.0,
@@ -87,11 +89,11 @@ class HingeLMC(Learner):
         regularisation: Annotated[float, Real(1e-9)] = 0.2,
         smoothing: Annotated[float, Real(0)] = 0.02,
         minibatch: Annotated[int, Integer(1, 10**9)] = 64,
-        memory: Annotated[int, Integer(1)] = 10_000,
+        memory: Annotated[int, Integer(1)] = 1_000,
         features: Features = "fourier",
-        seed: Seed = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, features=features, seed=seed)
+        super().__init__(n_actions, features=features, **options)
         self.surrogate = surrogate
         self.margin = margin
         self.n_particles = n_particles
@@ -112,7 +114,7 @@ class HingeLMC(Learner):
             return {"wide": self._wide}
         self._target = self.margin if self._squared else 1.0
         self._ridge = Ridge(n_blocks, n_features, self.regularisation)
-        size = max(1, self.memory // n_blocks)
+        size = self.memory
         self._reservoir = Reservoir(n_blocks, size, n_features)
         self._particles = zeros((n_blocks, self.n_particles, n_features))
         self._scatter()
@@ -123,7 +125,7 @@ class HingeLMC(Learner):
             "reservoir": self._reservoir,
             "pull": self._pull,
             "monitor": self._monitor,
-            "particles": Field(self._particles),
+            "particles": Field(self._particles, per_block=True),
         }
 
     def _scatter(self) -> None:
@@ -140,7 +142,7 @@ class HingeLMC(Learner):
             self._update(*one)
 
     def _fields(self) -> Mapping[str, Field]:
-        if self._wide is not None:
+        if self._forgetting is not None or self._wide is not None:
             return super()._fields()
         return without_young_blocks(super()._fields(), self._ridge, self._reservoir, self._target)
 
@@ -149,7 +151,7 @@ class HingeLMC(Learner):
             raise ValueError("reservoir.seen must count the rounds learnt")
 
     def _restore(self, archive: Archive) -> None:
-        if self._wide is not None:
+        if self._forgetting is not None or self._wide is not None:
             super()._restore(archive)
             return
         young = archive.take(REPLAYED, len(self._particles))
@@ -173,6 +175,10 @@ class HingeLMC(Learner):
             hopeful[:] = means + self.hope * self.temperature * deviations
         floor = self.smoothing / (len(one.mask) * math.sqrt(rounds))
         return laws.floored(laws.greedy(hopeful, one), one, floor)
+
+    def _predicted(self, batch: Batch) -> Array:
+        scores = self._scores(batch).mean(1) if self._wide is None else self._wide.scores(batch)[0]
+        return np.asarray(0.5 - 0.5 * scores / (self.margin if self._squared else 1.0))
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         if self._wide is not None:
@@ -216,11 +222,12 @@ class HingeLMC(Learner):
     def diagnostics(self) -> RunDiagnostics:
         """How the run is going; refused before the first round."""
         with self._lock:
-            return self._diagnosed()
+            if self._map is None:
+                raise ValueError("there is nothing to diagnose before the first learn")
+            player = self if self._forgetting is None else self._forgetting.player
+            return cast(HingeLMC, player)._diagnosed()
 
     def _diagnosed(self) -> RunDiagnostics:
-        if self._map is None:
-            raise ValueError("there is nothing to diagnose before the first learn")
         if self._wide is not None:
             raise ValueError("there is nothing to diagnose of wide contexts: no particles are drawn for them")
         counted, total, squares, largest, above = self._monitor.weights.tolist()

@@ -76,8 +76,8 @@ class WidePosterior(Record):
         """The live state."""
         begun = np.full(self.precision.shape[1], self.regularisation)
         return {
-            "mean": Field(self.mean, -1e30, 1e30),
-            "precision": Field(self.precision, self.regularisation, SQUARES, initial=begun),
+            "mean": Field(self.mean, -1e30, 1e30, per_block=True),
+            "precision": Field(self.precision, self.regularisation, SQUARES, initial=begun, per_block=True),
             "rounds": Field(self.rounds, 0.0),
         }
 

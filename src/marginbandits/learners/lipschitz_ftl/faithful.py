@@ -47,6 +47,7 @@ from marginbandits.features import Features, Identity
 from marginbandits.learners.base import Parts
 from marginbandits.learners.epochs import EpochLearner
 from marginbandits.learners.metric import MetricContexts
+from marginbandits.learners.offers import Names
 from marginbandits.oracles.lipschitz_erm import LipschitzERM, UnsolvedError
 from marginbandits.scores.lipschitz import Cube, MetricSpace, NotAMetricError, Space, extension
 from marginbandits.scores.nets import Net
@@ -61,7 +62,7 @@ __all__ = ["FaithfulLipschitzFTL", "from_theory"]
 class FaithfulLipschitzFTL(MetricContexts, EpochLearner):
     """Follow-the-leader over 1-Lipschitz policies on `space`; `p` is its covering dimension, where it has none itself.
 
-    `actions` are the K points that the actions stand for, one row each, if they stand for any.
+    `points` are what the K actions stand for, one row each, if they stand for any.
     """
 
     exempt: ClassVar[Mapping[str, str]] = {
@@ -80,17 +81,17 @@ class FaithfulLipschitzFTL(MetricContexts, EpochLearner):
         p: Annotated[float | None, OneOf(Real(above=0), Instance(type(None)))] = None,
         version: Annotated[str, Choice("proof", "printed")] = "proof",
         prediction: Annotated[str, Choice("nearest", "extension")] = "nearest",
-        actions: Annotated[Array | None, OneOf(Instance(np.ndarray), Instance(type(None)))] = None,
+        points: Annotated[Array | None, OneOf(Instance(np.ndarray), Instance(type(None)))] = None,
         oracle: Annotated[LipschitzERM, Instance(LipschitzERM)] = LipschitzERM(),  # noqa: B008  # a recipe
         features: Features = Identity(),  # noqa: B008  # a recipe, never changed
         seed: Seed = None,
     ) -> None:
         super().__init__(n_actions, features=features, seed=seed)
         self.space, self.horizon, self.p, self.version = space, horizon, p, version
-        self.prediction, self.actions, self.oracle = prediction, actions, oracle
+        self.prediction, self.points, self.oracle = prediction, points, oracle
         self.n_features, self._space = None, space
-        if actions is not None and (actions.ndim != 2 or len(actions) != n_actions or not np.isfinite(actions).all()):
-            raise ValueError(f"actions must be n_actions={n_actions} rows of finite numbers, got shape {actions.shape}")
+        if points is not None and (points.ndim != 2 or len(points) != n_actions or not np.isfinite(points).all()):
+            raise ValueError(f"points must be n_actions={n_actions} rows of finite numbers, got shape {points.shape}")
         dimension = _dimension(space, p)
         self.radius = lipschitz_ftl_radius(n_actions, horizon, p=dimension, size=space.size, version=version)
         self.mu = lipschitz_ftl_floor(n_actions, self.radius)
@@ -151,10 +152,10 @@ class FaithfulLipschitzFTL(MetricContexts, EpochLearner):
         self._centres[:n], self._policy[:n], self._size[0] = net.centres, fit.policy, n
         return fit.value, 0.0, True
 
-    def _decided(self, action: int, probability: float, law: Array) -> Decision:
-        if self.actions is None:
-            return super()._decided(action, probability, law)
-        return PlacedDecision(action, probability, law, self.actions[action])
+    def _decided(self, action: int, probability: float, law: Array, names: Names | None) -> Decision:
+        if self.points is None:
+            return super()._decided(action, probability, law, names)
+        return PlacedDecision(action, probability, law, self.points[action])
 
 
 @validated
@@ -192,7 +193,7 @@ def from_theory(
         p=p,
         version=version,
         prediction=prediction,
-        actions=points,
+        points=points,
         oracle=oracle,
         seed=seed,
     )

@@ -32,7 +32,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -43,13 +43,14 @@ from marginbandits.features import MaybeFeatures
 from marginbandits.learners.base import Parts
 from marginbandits.learners.lipschitz_ftl import faithful
 from marginbandits.learners.metric import MetricContexts, default_features
+from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.oracles.lipschitz_erm import LipschitzERM, UnsolvedError
 from marginbandits.scores.growing import GrowingNet
 from marginbandits.scores.lipschitz import MetricSpace, NotAMetricError, Space
 from marginbandits.state import COUNT, Field, zeros
 from marginbandits.theory import epoch_end
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Instance, Integer, OneOf, Real, Seed, validated
+from marginbandits.validation import Instance, Integer, OneOf, Real, validated
 
 __all__ = ["LeaderInPlay", "LipschitzFTL"]
 
@@ -88,7 +89,7 @@ class LipschitzFTL(MetricContexts):
     @validated
     def __init__(
         self,
-        n_actions: ActionCount,
+        n_actions: MaybeActionCount = None,
         *,
         space: Annotated[Space | None, OneOf(Instance(Space), Instance(type(None)))] = None,
         radius: Annotated[float, Real(above=0)] = 0.12,
@@ -99,9 +100,9 @@ class LipschitzFTL(MetricContexts):
         most: Annotated[int, Integer(1)] = 200,
         oracle: Annotated[LipschitzERM, Instance(LipschitzERM)] = PATIENT,
         features: MaybeFeatures = None,
-        seed: Seed = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, features=default_features(features, space), seed=seed)
+        super().__init__(n_actions, features=default_features(features, space), **options)
         self.space, self.radius, self.width, self.alpha = space, radius, width, alpha
         self.smoothing, self.growth, self.most, self.oracle = smoothing, growth, most, oracle
         self._space = MetricSpace(lipschitz=6.0) if space is None else space

@@ -13,7 +13,7 @@ and played is the action of largest
 an optimistic score whose second part estimates α(zᵀA⁻¹z)^{1/2}, with a floor μ_t that fades like 1/√t under every
 action.
 
-At most `memory` rounds are kept, a uniform sample of each action's, which then stands for all of them.
+At most `memory` rounds of each action are kept, a uniform sample of them, which then stands for all.
 
 Foster & Krishnamurthy (2018), "Contextual bandits with surrogate losses", section 3.2.
 
@@ -26,7 +26,7 @@ True
 """
 
 import math
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import numpy as np
 
@@ -34,13 +34,14 @@ from marginbandits import laws
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
+from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.smooth_ftl import faithful
 from marginbandits.oracles.two_sided import two_sided_leader
 from marginbandits.reservoir import Reservoir
 from marginbandits.state import Field, zeros
 from marginbandits.theory import epoch_end
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Integer, Real, Seed, validated
+from marginbandits.validation import Integer, Real, validated
 
 __all__ = ["SmoothFTL"]
 
@@ -50,16 +51,17 @@ class SmoothFTL(Learner):
 
     `margin` is γ, in units where a score of ±1 stands for certainty; `alpha` is how many widths of confidence are hoped
     for, each width estimated from `n_draws`; `smoothing` scales the floor μ_t = smoothing/(K√t). O(Kd·n_draws) to act,
-    8d·memory bytes for d features.
+    8Kd·memory bytes for d features.
     """
 
     journals = True
+    changes_actions = True
     from_theory = staticmethod(faithful.from_theory)
 
     @validated
     def __init__(
         self,
-        n_actions: ActionCount,
+        n_actions: MaybeActionCount = None,
         *,
         margin: Annotated[float, Real(above=0)] = 1.2,
         alpha: Annotated[float, Real(0)] = 0.3,
@@ -67,11 +69,11 @@ class SmoothFTL(Learner):
         regularisation: Annotated[float, Real(1e-9)] = 0.1,
         smoothing: Annotated[float, Real(0)] = 0.02,
         growth: Annotated[float, Real(above=1, high=100)] = 1.1,
-        memory: Annotated[int, Integer(1)] = 10_000,
+        memory: Annotated[int, Integer(1)] = 2_000,
         features: Features = "fourier",
-        seed: Seed = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, features=features, seed=seed)
+        super().__init__(n_actions, features=features, **options)
         self.margin = margin
         self.alpha = alpha
         self.n_draws = n_draws
@@ -82,14 +84,14 @@ class SmoothFTL(Learner):
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         n_blocks = 1 if shape.shared else self.n_actions
-        self._reservoir = Reservoir(n_blocks, max(1, self.memory // n_blocks), n_features)
+        self._reservoir = Reservoir(n_blocks, self.memory, n_features)
         self._fits = zeros((n_blocks, 1 + self.n_draws, n_features))  # the leader, then its deviations
         self._fits[:, 1:] = self._rng.standard_normal(self._fits[:, 1:].shape) / math.sqrt(self.regularisation)
         self._refit_at = np.ones(n_blocks, np.int64)
         return {
             "reservoir": self._reservoir,
-            "fits": Field(self._fits),
-            "refit_at": Field(self._refit_at, 1, 2**62),
+            "fits": Field(self._fits, per_block=True),
+            "refit_at": Field(self._refit_at, 1, 2**62, per_block=True),
         }
 
     def _check(self) -> None:
@@ -105,6 +107,11 @@ class SmoothFTL(Learner):
         hopes = scores[:, 0] + self.alpha * np.sqrt((scores[:, 1:] ** 2).mean(1))
         floor = self.smoothing / (len(one.mask) * math.sqrt(self._reservoir.seen.sum()))
         return laws.floored(laws.greedy(hopes, one), one, floor)
+
+    def _predicted(self, batch: Batch) -> Array:
+        rows = dense(batch.rows)
+        scores = rows @ self._fits[0, 0] if batch.shared else self._fits[:, 0] @ rows[0]
+        return np.asarray(0.5 - 0.5 * scores)
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         block = one.block(action)

@@ -1,0 +1,265 @@
+"""The loop of every learner, below what users call: begin, play, learn rounds whole or not at all.
+
+A learner fills three holes.
+
+    _begin(shape, n_features)                allocate what will be learnt; returns it by name, as one record
+    _law(one)                                the law to play for a batch of one; or `_laws(batch)` for many at once
+    _update(one, action, loss, probability)  learn from one interaction
+
+The rows of a batch are features. A vector context has one row, and every action weights of its own; a K x d context has
+a row for each action, and one weight vector serves all: `shape.shared` says which. Layout and width are fixed by the
+first context learnt from; until then every action is as likely as any other.
+
+What a round changes is put into the journal first: by the loop for small learners, which keeps everything; by the
+learner itself where `journals` is True. Whatever happens, the learner is then as before, or has learnt the round whole.
+"""
+
+import threading
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from marginbandits import laws
+from marginbandits.contexts import CODES, Batch, Rows, Shape, Sparse, as_sparse
+from marginbandits.features import FeatureMap, Given, feature_map
+from marginbandits.learners.early import Early, Round
+from marginbandits.learners.forgetting import Forgetting
+from marginbandits.learners.offers import Names
+from marginbandits.learners.reading import Reader
+from marginbandits.learners.stored import Stored
+from marginbandits.state import Field, Journal, Record, State, TooLargeError, room, zeros
+from marginbandits.types import Action, Array
+from marginbandits.validation import remembered
+
+__all__ = ["Loop", "Parts"]
+
+Parts = Mapping[str, Record | Field]
+
+
+class Loop(Stored):
+    """Context → law → action → loss → update. Subclasses choose what fills the boxes."""
+
+    journals: ClassVar[bool] = False
+    """Whether `_update` puts what it changes into `self._journal` itself."""
+
+    takes_names: ClassVar[bool] = True
+    """Whether contexts may be mappings of names and values."""
+
+    EARLY: ClassVar[int] = 0
+    """How many first rounds are learnt anew (see `early`): then it fills `_anew`, and names EARLY among `constants`."""
+
+    needs_every_row: ClassVar[bool] = False
+    """Whether a K x d context must have K rows; then those of unavailable actions are the mean of the others."""
+
+    actions: list[Action] | None
+    n_actions: int
+    window: int | str | None
+
+    def __init__(self, features: Given, seed: int | np.random.Generator | None) -> None:
+        self.features = features
+        self._reader = Reader(features, "" if self.takes_names else type(self).__name__)
+        self.seed: int | np.random.Generator | None = remembered(seed)
+        entropy = np.random.default_rng(self.seed).integers(2**63, size=4).tolist()
+        own = np.random.SeedSequence(entropy).spawn(2)
+        self._draws, self._rng = (np.random.Generator(np.random.PCG64(one)) for one in own)
+        self._lock = threading.RLock()
+        self._journal = Journal()
+        self._shape: Shape | None = None
+        self._vector: tuple[int] | None = None  # the shape of vectors that features alone check, where there are any
+        self._names = None
+        self._map: FeatureMap | None = None
+        self._state: State | None = None
+        self._early: Early | None = None
+        self._forgetting: Forgetting | None = None
+        self._taken = 0  # bytes, by what has been started
+
+    def _call(self, n_actions: int, actions: list[Action] | None) -> None:
+        """There are so many actions, and they are called so."""
+        zeros((4, n_actions))  # refused now, where a law, and what it is made of, would be too large
+        self.n_actions, self.actions = n_actions, actions
+        self._called = None if actions is None else Names(actions)
+        self._everything = np.ones(n_actions, bool)
+        self._everyone = np.array([0, n_actions])
+        self._usual = Batch(np.empty((0, 0)), False, self._everyone, self._everything)  # what most rounds are
+
+    # The holes.
+
+    @abstractmethod
+    def _begin(self, shape: Shape, n_features: int) -> Parts: ...
+
+    def _law(self, one: Batch) -> Array:
+        """The law of a batch of one, laid out like its mask."""
+        raise NotImplementedError("a learner fills `_law` or `_laws`")
+
+    def _laws(self, batch: Batch) -> Array:
+        """The laws of a batch of features, laid out like its mask."""
+        if len(batch) == 1:
+            return self._law(batch)
+        return np.concatenate([self._law(batch.one(i)) for i in range(len(batch))])
+
+    @abstractmethod
+    def _update(self, one: Batch, action: int, loss: float, probability: float) -> None: ...
+
+    def _predicted(self, batch: Batch) -> Array:
+        """The loss that is predicted of every action, laid out like the batch's mask; it may be beyond [0, 1]."""
+        raise NotImplementedError(f"{type(self).__name__} predicts no losses")
+
+    def _recipe(self, sparse: bool) -> FeatureMap:
+        return feature_map(self.features, sparse=sparse)
+
+    def _anew(self, rounds: Iterable[Round], *newest: Any) -> None:
+        """Begin again, and learn all these rounds, of which `newest` is the last, in the scales of today."""
+        raise NotImplementedError("a learner with EARLY rounds fills `_anew`")
+
+    def _admitted(self, rows: Rows, together: bool) -> Rows:
+        """Rows as this learner takes them; a learner on a ball, or in a space, fills this to refuse others."""
+        if together and (self.needs_every_row or self._called is not None) and len(rows) != self.n_actions:
+            raise ValueError(f"context must have a row for each of {self.n_actions} actions, got {len(rows)}")
+        if isinstance(rows, Sparse):
+            sparse = self.takes_sparse and (self._shape is None or self._shape.sparse)
+            return rows if sparse or rows.width == CODES else rows.dense()
+        if self._shape is not None and self._shape.sparse:
+            return as_sparse(rows)
+        return rows
+
+    def _settle(self) -> None:
+        """Before the number of actions changes: from now on keep to what was chosen by it."""
+
+    # The loop.
+
+    def _laws_now(self, batch: Batch) -> Array:
+        """The laws of what was read; features are made of it first."""
+        if self._map is None:
+            return laws.uniform(batch)
+        self._featured(batch)
+        return self._laws(batch) if self._forgetting is None else self._forgetting.laws(batch)
+
+    def _featured(self, batch: Batch) -> None:
+        """Rows that were read become features."""
+        assert self._map is not None
+        if self._names is not None:
+            batch.rows = self._names._transform(batch.rows)
+        batch.rows = self._map.transform(batch.rows)
+
+    def _whole(self, rounds: list[Round], *, several: bool = False) -> None:
+        """Learn all of these rounds or none; `several` says that one of them is more than one to its records."""
+        journal = self._journal
+        journal.begin()
+        try:
+            try:
+                if (several or len(rounds) > 1) and self._state is not None:
+                    journal.keep_all(self._state)  # records that keep themselves do so for one round only
+                for batch, action, loss, probability in rounds:
+                    self._learn(batch, action, loss, probability)
+            except BaseException:  # an oracle, memory, an interrupt: nothing may have happened
+                journal.undo()
+                raise
+        except BaseException:  # also where an interrupt came before that had begun; to undo twice is to undo
+            journal.undo()
+            raise
+        journal.begin()  # what was kept is kept no longer
+
+    def _learn(self, batch: Batch, action: int, loss: float, probability: float) -> None:
+        if self._map is None:
+            width, sparse = batch.rows.shape[1], isinstance(batch.rows, Sparse)
+            self._start(Shape(batch.shared, width, sparse and self.takes_sparse, width == CODES))
+            assert self._map is not None
+        elif not self.journals:
+            assert self._state is not None
+            for array in self._state.arrays().values():
+                self._journal.keep(array)
+        if self._names is not None:
+            batch.rows = self._names._observe(batch.rows)
+        early, again, raw = self._early, False, batch.rows
+        if early is not None:
+            again = early.due()
+            if again and self._state is not None:
+                self._journal.keep_all(self._state)
+            again &= early.put(batch, action, loss, probability)
+        batch.rows = self._map.observe(raw)
+        if self._forgetting is not None:
+            rounds = early.again(self._map) if again and early is not None else None
+            self._forgetting.learn(self, rounds, batch, action, loss, probability)
+        elif again and early is not None:  # at a doubling of the first rounds all of them are learnt anew
+            self._anew(early.again(self._map), batch, action, loss, probability)
+        else:
+            self._update(batch, action, loss, probability)
+        if again and early is not None and early.rounds[0] == len(early.actions):
+            early.give_up()
+
+    def _start(self, shape: Shape, size: int | None = None) -> None:
+        """Allocate everything, in at most so many bytes; the journal remembers that there was nothing."""
+        for name in ("_shape", "_names", "_map", "_state", "_vector", "_early", "_forgetting", "_taken"):
+            self._journal.keep_attribute(self, name)
+        self._journal.keep_attribute(self._journal, "records")
+        self._chance()
+        try:
+            with room(size) as taken:
+                seen, parts = shape, dict[str, Record | Field]()
+                if shape.named:
+                    self._names = parts["names"] = self._reader.table._start(sparse=self.takes_sparse)
+                    seen = Shape(shape.shared, self._names.n_outputs, self.takes_sparse, named=True)
+                recipe = self._recipe(seen.sparse)
+                started = recipe.start(seen.width, self._rng, sparse=seen.sparse, named=seen.named)
+                parts |= self._begun(seen, started)
+                if self.EARLY and not seen.sparse:
+                    self._early = parts["early"] = Early(self.EARLY, seen.shared, self.n_actions, seen.width)
+                self._taken = taken()
+        except TooLargeError as error:
+            raise TooLargeError(
+                f"{type(self).__name__} cannot be built for {self.n_actions} actions and {shape}: {error}, more than "
+                f"the limit (marginbandits.state.LIMIT). Learners that keep O(Kd) numbers need less: SquareCB, RegCB, "
+                f"LogisticTS, Banditron; so do features='raw' in place of 'fourier', and fewer columns"
+            ) from None
+        self._state = State({**parts, "features": started}, self._journal)
+        self._journal.keep_no_more()  # to take this back is to have no state at all
+        self._shape, self._map = shape, started
+        plain = type(self)._admitted is Loop._admitted and started.checks_rows
+        if plain and not (shape.shared or shape.sparse or shape.named):
+            self._vector = (shape.width,)
+
+    def _begun(self, seen: Shape, started: FeatureMap) -> Parts:
+        """What will be learnt from contexts of this shape, with these features."""
+        shape = replace(seen, sparse=started.gives_sparse)
+        if self.window is None:
+            return self._begin(shape, started.n_outputs)
+        self._forgetting = Forgetting(self.window, shape, started.n_outputs)
+        return self._forgetting.begin(self)
+
+    def _rearrange(self, actions: list[Action], places: list[int]) -> None:
+        """The same with these actions: the i-th begins with what was learnt at `places[i]`, or with nothing if -1."""
+        before, drawn, records = dict(vars(self)), self._rng.bit_generator.state, self._journal.records
+        try:
+            self._settle()
+            self._call(len(actions), actions)
+            if self._shape is not None and self._state is not None and self._map is not None and not self._shape.shared:
+                self._move(self._shape, self._state, self._map, np.array(places))
+        except BaseException:  # memory, an interrupt: nothing may have happened
+            vars(self).clear()
+            vars(self).update(before)
+            self._journal.records, self._rng.bit_generator.state = records, drawn
+            raise
+
+    def _move(self, shape: Shape, before: State, features: FeatureMap, places: Any) -> None:
+        seen, parts = shape, dict[str, Record | Field]()
+        with room() as taken:
+            if self._names is not None:
+                parts["names"] = self._names
+                seen = Shape(shape.shared, self._names.n_outputs, self.takes_sparse, named=True)
+            parts |= self._begun(seen, features)
+            if self._early is not None:
+                self._early = parts["early"] = self._early.renumbered(places)
+            kept = [one for one in (self._names, features) if one is not None]
+            sizes = [field.array.nbytes for one in kept for field in one.fields().values()]
+            self._taken = taken() + 2 * sum(sizes)
+        self._journal.records = ()
+        self._state = State({**parts, "features": features}, self._journal)
+        self._state._adopt(before, places)
+
+    def _chance(self) -> np.random.Generator:
+        """The learner's own generator, for `_update`: what is drawn can be taken back."""
+        self._journal.keep_generator(self._rng)
+        return self._rng

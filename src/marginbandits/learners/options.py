@@ -1,0 +1,72 @@
+"""What every learner may be told beside its own parameters.
+
+    actions         what the actions are called: decisions carry these names, and what is learnt is learnt of them
+    reward_range    rewards lie within (low, high) instead of (0, 1)
+    loss_range      losses do
+    window          how long rounds count: about so many of them, or "learnt", as long as they tell what is to come
+    seed            of all that is drawn
+
+>>> from marginbandits.learners import LinUCB
+>>> agent = LinUCB(actions=["mens", "womens", "none"], reward_range=(0, 500), seed=0)
+>>> agent.learn([1.0], agent.act([1.0]), reward=120.0)
+>>> agent.act([1.0]).action in agent.actions
+True
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, TypedDict
+
+from marginbandits.types import Action
+from marginbandits.validation import Choice, Constraint, Instance, Integer, ListOf, OneOf, Real, Seed, quoted
+
+__all__ = ["MaybeActionCount", "Options", "how_many"]
+
+NOTHING = Instance(type(None))
+
+
+class Range(Constraint):
+    """Two numbers, the second larger than the first."""
+
+    _number = Real()
+
+    def __str__(self) -> str:
+        return "two finite numbers, the larger one second"
+
+    def clean(self, value: object) -> tuple[float, float]:
+        """The two."""
+        if isinstance(value, list | tuple) and len(value) == 2:
+            low, high = (self._number.clean(one) for one in value)
+            if low < high:
+                return low, high
+        raise ValueError
+
+    def bad_values(self) -> Iterator[object]:
+        """One, three, two of which the larger comes first, and what is no number."""
+        yield from ([], [0.0], [0.0, 1.0, 2.0], [1.0, 0.0], [1.0, 1.0], "ab", 3, [0.0, float("nan")], [0, "1"])
+
+
+MaybeActionCount = Annotated[int | None, OneOf(Integer(2, 10**7), NOTHING)]
+"""K, or None where `actions` are named."""
+
+
+class Options(TypedDict, total=False):
+    """Beside its own parameters."""
+
+    actions: Annotated[list[Action] | None, OneOf(ListOf(OneOf(Instance(str), Integer())), NOTHING)]
+    reward_range: Annotated[tuple[float, float] | None, OneOf(Range(), NOTHING)]
+    loss_range: Annotated[tuple[float, float] | None, OneOf(Range(), NOTHING)]
+    window: Annotated[int | str | None, OneOf(Integer(2, 2**53), Choice("learnt"), NOTHING)]
+    seed: Seed
+
+
+def how_many(n_actions: int | None, actions: list[Action] | None) -> int:
+    """K, by number or by names: two or more, no two of them the same."""
+    if actions is None:
+        if n_actions is None:
+            raise ValueError("n_actions must be a whole number at least 2 where no actions are named, got None")
+        return n_actions
+    if len(actions) < 2 or len(set(actions)) < len(actions):
+        raise ValueError(f"actions must be two or more different names, got {quoted(actions)}")
+    if n_actions not in (None, len(actions)):
+        raise ValueError(f"n_actions must be as many as the {len(actions)} actions, got {n_actions}")
+    return len(actions)

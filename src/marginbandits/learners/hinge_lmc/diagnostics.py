@@ -70,6 +70,11 @@ class Monitor(Record):
         self._last = np.zeros(3 * BINS + 8)  # all of these before the last round, and the stamp they were kept under
         self.attach(Journal())
 
+    @property
+    def rounds(self) -> float:
+        """How many there were."""
+        return float(self.weights[0])
+
     def begin(self) -> None:
         """Nothing seen."""
         self.bins[...], self.state[:], self.weights[:] = 0.0, (0, 1), 0.0
@@ -115,7 +120,7 @@ class Monitor(Record):
             or counts[where + 1 :].any()
         ):
             raise ValueError(f"state must be a bin and its width, got {self.state}")
-        if not 1.0 <= rounds == self.weights[0] <= COUNT or self.weights[1] < rounds or self.weights[2] < rounds:
+        if not rounds == self.weights[0] <= COUNT or self.weights[1] < rounds or self.weights[2] < rounds:
             raise ValueError("weights must be those of the rounds in the bins, each at least 1")
 
 

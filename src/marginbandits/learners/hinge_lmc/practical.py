@@ -147,8 +147,8 @@ class HingeLMC(Learner):
         return without_young_blocks(super()._fields(), self._ridge, self._reservoir, self._target)
 
     def _check(self) -> None:
-        if self._wide is None and not self._reservoir.seen.any():
-            raise ValueError("reservoir.seen must count the rounds learnt")
+        if self._wide is None and not self._monitor.rounds:
+            raise ValueError("monitor.weights must count the rounds learnt")
 
     def _restore(self, archive: Archive) -> None:
         if self._forgetting is not None or self._wide is not None:
@@ -167,13 +167,13 @@ class HingeLMC(Learner):
     def _law(self, one: Batch) -> Array:
         hopeful = np.empty(len(one.mask))
         if self._wide is None:
-            rounds = float(self._reservoir.seen.sum())
+            rounds = self._monitor.rounds
             _hope(self._scores(one), self.hope, hopeful)
         else:
             rounds = float(self._wide.rounds[0])
             means, deviations = self._wide.scores(one)
             hopeful[:] = means + self.hope * self.temperature * deviations
-        floor = self.smoothing / (len(one.mask) * math.sqrt(rounds))
+        floor = self.smoothing / (len(one.mask) * math.sqrt(max(rounds, 1.0)))
         return laws.floored(laws.greedy(hopeful, one), one, floor)
 
     def _predicted(self, batch: Batch) -> Array:
@@ -234,7 +234,7 @@ class HingeLMC(Learner):
         agreement, potential = self._monitor.recent()
         until, agreement_curve, potential_curve = self._monitor.curves()
         return RunDiagnostics(
-            rounds=int(self._reservoir.seen.sum()),
+            rounds=int(self._monitor.rounds),
             agreement=agreement,
             potential=potential,
             spread=self._spread(),

@@ -94,10 +94,6 @@ class SmoothFTL(Learner):
             "refit_at": Field(self._refit_at, 1, 2**62, per_block=True),
         }
 
-    def _check(self) -> None:
-        if not self._reservoir.seen.any():
-            raise ValueError("reservoir.seen must count the rounds learnt")
-
     def _law(self, one: Batch) -> Array:
         rows = dense(one.rows)
         if one.shared:
@@ -105,7 +101,7 @@ class SmoothFTL(Learner):
         else:
             scores = (self._fits.reshape(-1, rows.shape[1]) @ rows[0]).reshape(self.n_actions, -1)
         hopes = scores[:, 0] + self.alpha * np.sqrt((scores[:, 1:] ** 2).mean(1))
-        floor = self.smoothing / (len(one.mask) * math.sqrt(self._reservoir.seen.sum()))
+        floor = self.smoothing / (len(one.mask) * math.sqrt(max(1, self._reservoir.seen.sum())))
         return laws.floored(laws.greedy(hopes, one), one, floor)
 
     def _predicted(self, batch: Batch) -> Array:

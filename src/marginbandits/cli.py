@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from marginbandits.experiments.plan import Plan
     from marginbandits.experiments.runner import Spread, Sweep
     from marginbandits.experiments.store import Store
-    from marginbandits.theory.promises import Known, Promise
+    from marginbandits.theory.promises import Known
 
 __all__ = ["main"]
 
@@ -227,6 +227,7 @@ def bound_command(n_actions: int, horizon: int, margin: float, bound: float, as_
     For example: marginbandits bound --finite 1000 --actions 5 --rounds 20000 --margin 0.1
     """
     from marginbandits.theory import Game, promises_in_time
+    from marginbandits.theory.promise_table import promise_table
 
     given = {name: value for name, value in classes.items() if value is not None}
     if len(given) != 1:
@@ -246,7 +247,7 @@ def bound_command(n_actions: int, horizon: int, margin: float, bound: float, as_
     if as_json:
         click.echo(json.dumps([{**one.bound.as_dict(), "useful_from": one.useful_from} for one in found], indent=2))
     else:
-        click.echo(_promise_table(found))
+        click.echo(promise_table(found))
 
 
 def _known_class(name: str, value: Any, bound: float) -> "Known":
@@ -262,35 +263,6 @@ def _known_class(name: str, value: Any, bound: float) -> "Known":
         return theory.LipschitzPolicies(value)
     roots = {"rademacher": theory.RademacherRoot, "networks": theory.Networks, "trees": theory.DecisionTrees}
     return roots[name](value) if name in roots else theory.LpLinear(*value)
-
-
-def _promise_table(found: "list[Promise]") -> str:
-    head = ("bound", "regret", "a round", "", "useful from T", "attained by", "over")
-    rows = [
-        (
-            one.bound.name,
-            ("~" if one.bound.order else "") + f"{one.bound.value:,.0f}",
-            f"{one.bound.per_round:.3g}",
-            ("vacuous" if one.bound.vacuous else "") + ("" if one.bound.holds else " conditions!"),
-            "beyond 10^15" if one.useful_from is None else f"{one.useful_from:,}",
-            one.bound.attained_by,
-            one.bound.benchmark,
-        )
-        for one in found
-    ]
-    width = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
-    right = (1, 2, 4)
-    lines = [
-        "  ".join(c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, width, strict=True)))
-        for row in [head, *rows]
-    ]
-    broken = [
-        f"{one.bound.name}: needs {condition}"
-        for one in found
-        for condition, met in one.bound.conditions.items()
-        if not met
-    ]
-    return "\n".join([*(line.rstrip() for line in lines), *([""] if broken else []), *broken])
 
 
 def _plan(plan_file: Path | None, options: dict[str, Any]) -> "Plan":

@@ -12,14 +12,12 @@ loss instead of K. Given one loss only, it learns from that one.
 from collections.abc import Sequence
 from typing import Annotated
 
-import numpy.typing as npt
-
 from marginbandits import laws
 from marginbandits.contexts import Batch, several
 from marginbandits.features import Features
 from marginbandits.learners.inputs import each, read_loss
 from marginbandits.learners.regression import RidgeLearner
-from marginbandits.types import Array
+from marginbandits.types import Array, Context
 from marginbandits.validation import ActionCount, Real, Seed, validated
 
 __all__ = ["Supervised"]
@@ -40,7 +38,7 @@ class Supervised(RidgeLearner):
         super().__init__(n_actions, regularisation=regularisation, features=features, seed=seed)
         self._rest: list[float] = []  # losses of the actions after the first, while `learn_all` runs
 
-    def learn_all(self, context: npt.ArrayLike, losses: Sequence[float] | Array) -> None:
+    def learn_all(self, context: Context, losses: Sequence[float] | Array) -> None:
         """Learn the losses of all K actions of one round."""
         with self._lock:
             one, _ = self._read(context, None)

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import marginbandits as mb
-from marginbandits.environments.tables import LARGEST, read_table
+from marginbandits.contexts import LARGEST
+from marginbandits.environments.examples import Reading
+from marginbandits.environments.tables import read_table
 
 
 def write(path: Path, text: str) -> str:
@@ -13,19 +15,19 @@ def write(path: Path, text: str) -> str:
 
 
 def test_csv_with_numbers_and_words(tmp_path: Path) -> None:
-    X, y = read_table(write(tmp_path / "a.csv", "size,colour,label\n1,red,yes\n2.5,blue,no\n3,red,yes\n"))
+    X, y, _ = read_table(write(tmp_path / "a.csv", "size,colour,label\n1,red,yes\n2.5,blue,no\n3,red,yes\n"))
     assert X.tolist() == [[1, 0, 1], [2.5, 1, 0], [3, 0, 1]]
     assert list(y) == ["yes", "no", "yes"]
 
 
 @pytest.mark.parametrize(("header", "expected"), [("a,Target,b", "x"), ("a,c,b", "5"), ("y,c,b", "1")])
 def test_the_label_is_found_by_name_or_is_the_last(header: str, expected: str, tmp_path: Path) -> None:
-    _, y = read_table(write(tmp_path / "a.csv", f"{header}\n1,x,5\n2,z,6\n"))
+    _, y, _ = read_table(write(tmp_path / "a.csv", f"{header}\n1,x,5\n2,z,6\n"))
     assert y[0] == expected
 
 
 def test_the_label_can_be_named(tmp_path: Path) -> None:
-    _, y = read_table(write(tmp_path / "a.csv", "a,b,label\n1,x,5\n2,z,6\n"), label="b")
+    _, y, _ = read_table(write(tmp_path / "a.csv", "a,b,label\n1,x,5\n2,z,6\n"), Reading(label="b"))
     assert list(y) == ["x", "z"]
 
 
@@ -77,7 +79,7 @@ def test_the_largest_cell_is_what_learners_take(tmp_path: Path) -> None:
 
 def test_an_unknown_label_lists_the_columns(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no column 'z'; it has a, b"):
-        read_table(write(tmp_path / "a.csv", "a,b\n1,2\n"), label="z")
+        read_table(write(tmp_path / "a.csv", "a,b\n1,2\n"), Reading(label="z"))
 
 
 def test_parquet_is_read_like_csv(tmp_path: Path) -> None:
@@ -86,7 +88,7 @@ def test_parquet_is_read_like_csv(tmp_path: Path) -> None:
 
     table = pa.table({"size": [1.0, 2.5, 3.0], "colour": ["red", "blue", "red"], "label": [1, 0, 1]})
     pq.write_table(table, tmp_path / "a.parquet")
-    X, y = read_table(str(tmp_path / "a.parquet"))
+    X, y, _ = read_table(str(tmp_path / "a.parquet"))
     assert X.tolist() == [[1, 0, 1], [2.5, 1, 0], [3, 0, 1]]
     assert list(y) == ["1", "0", "1"]
     missing = pa.table({"size": [1.0, None, 3.0], "label": [1, 0, 1]})
@@ -97,9 +99,9 @@ def test_parquet_is_read_like_csv(tmp_path: Path) -> None:
 
 def test_npz_and_names(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", X=np.eye(3), y=["b", "a", "b"])
-    _, y = read_table(str(tmp_path / "a.npz"))
+    _, y, _ = read_table(str(tmp_path / "a.npz"))
     assert list(y) == ["b", "a", "b"]
-    X, y = read_table("diabetes")
+    X, y, _ = read_table("diabetes")
     assert X.shape == (442, 10)
     assert np.bincount(y).tolist() == pytest.approx([147, 147, 148], abs=3)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.contexts import dense
 from marginbandits.environments.classification import BUNDLED, Classification
 from marginbandits.environments.examples import Examples, Reading
 from marginbandits.environments.tables import SUFFIXES, read_table
@@ -130,5 +131,5 @@ def _linear_policy_loss(source: str, reading: Reading, rounds: int) -> float:
         table = Table()._start(sparse=False)
         for one in X:
             table._observe(table._codes([one]))
-        X = table._transform(table._codes(X.tolist()))
+        X = dense(table._transform(table._codes(X.tolist())))
     return float(linear_policy_losses(X, losses).mean())

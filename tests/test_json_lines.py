@@ -16,7 +16,13 @@ from marginbandits.environments.tables import read_table
 from marginbandits.experiments.plan import Plan
 from marginbandits.experiments.sources import find_data, played_rows
 
-CONTEXT = {"age": 31, "country": "DE", "tags": ["new"], "user": {"vip": True, "email": "a@b"}, "last": None}
+CONTEXT: dict[str, Any] = {
+    "age": 31,
+    "country": "DE",
+    "tags": ["new"],
+    "user": {"vip": True, "email": "a@b"},
+    "last": None,
+}
 
 
 def lines(path: Path, *examples: Any) -> str:
@@ -55,7 +61,7 @@ def test_the_label_is_named_or_has_a_usual_name(tmp_path: Path) -> None:
 
 
 def test_names_are_dropped_where_they_stand(tmp_path: Path) -> None:
-    other = {"label": "y", "user.email": "c@d", "tags": ["old"]}
+    other: dict[str, Any] = {"label": "y", "user.email": "c@d", "tags": ["old"]}
     source = lines(tmp_path / "a.jsonl", {**CONTEXT, "label": "x"}, other)
     found = read_table(source, Reading(drop=("user.email", "tags", "last"))).contexts.tolist()
     assert found == [{"age": 31, "country": "DE", "user": {"vip": True}}, {}]

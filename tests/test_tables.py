@@ -191,7 +191,7 @@ def test_parquet_cells_are_kept_as_they_are(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"zip": "10115", "age": 31, "vip": True, "x": 0.5, "tags": ["a"], "user": {"n": 1}, "label": 1},
         {"zip": "", "age": None, "vip": None, "x": float("nan"), "tags": None, "user": {"n": None}, "label": 0},
     ]

@@ -26,12 +26,12 @@ _USUAL = Reading()
 def read_table(source: str, reading: Reading = _USUAL, *, most: int | None = None) -> Examples:
     """A file, a bundled set, or `openml:NUMBER`, at least its `most` first rows; what is wrong is said, and where."""
     if source in BUNDLED:
-        return _numbered(Classification.bundled(source, seed=0))  # scikit-learn sorts some of them by class
+        return _examples(Classification.bundled(source, seed=0), source)  # scikit-learn sorts some of them by class
     if source.startswith("openml:"):
         number = source.removeprefix("openml:")
         if not number.isdecimal():
             raise ValueError(f"OpenML sets are named by number, as in openml:61, got {quoted(source)}")
-        return _numbered(Classification.openml(int(number)))
+        return _examples(Classification.openml(int(number)), source)
     path = Path(source)
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{source} is no data file this reads: {', '.join(SUFFIXES)}")
@@ -49,8 +49,10 @@ def read_table(source: str, reading: Reading = _USUAL, *, most: int | None = Non
         raise ValueError(words if str(path) in words else f"{path} cannot be read: {words}") from error
 
 
-def _numbered(env: Classification) -> Examples:
-    return Examples(env.contexts, env.losses.argmin(1))
+def _examples(env: Classification, where: str) -> Examples:
+    labels = env.classes[env.losses.argmin(1)]
+    refuse_quantity(labels.tolist(), where)
+    return Examples(env.contexts, labels)
 
 
 def _read_npz(path: Path) -> Examples:
@@ -59,9 +61,7 @@ def _read_npz(path: Path) -> Examples:
     if len(large):
         row, column = large[0]
         raise ValueError(too_large(f"{path}, row {row + 1}, column {column + 1}", env.contexts[row, column]))
-    labels = env.classes[env.losses.argmin(1)]
-    refuse_quantity(labels.tolist(), f"{path}, y")
-    return Examples(env.contexts, labels)
+    return _examples(env, f"{path}, y")
 
 
 def _read_csv(path: Path) -> dict[str, tuple[str, ...]]:

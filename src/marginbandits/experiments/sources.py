@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import methodcaller
 from pathlib import Path
 
 import numpy as np
@@ -114,7 +115,7 @@ def _first_rows(source: str, reading: Reading, rounds: int) -> tuple[Examples, s
     if len(classes) < 2:
         raise ValueError(f"the first {len(y)} rows of {source} hold one class only; shuffle the file")
     if X.ndim == 1:
-        written = [json.dumps(one, default=np.ndarray.tolist) for one in X]  # the order of names counts
+        written = [json.dumps(one, default=methodcaller("tolist")) for one in X]  # the order of names counts
         content = [repr((written, len(classes))).encode()]
     else:
         X = np.ascontiguousarray(X, float)

@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import gzip
 import io
+import json
 import math
 import os
 import re
@@ -183,7 +184,7 @@ def tiny(claim: Claim) -> Claim:
 
 
 def tables(folder: Path) -> None:
-    """Two small sets, as archives: what stands for the folder of 75; and, beside it, what stands for a trial."""
+    """Two small sets, as archives: what stands for the folder of 75; and, beside it, for a trial and for visits."""
     folder.mkdir(exist_ok=True)
     rng = np.random.default_rng(0)
     for name in ("one", "two"):
@@ -191,6 +192,13 @@ def tables(folder: Path) -> None:
         np.savez(folder / f"{name}.npz", X=rng.standard_normal((40, 4)) + y[:, None], y=y)
     X, k = rng.standard_normal((60, 4)), np.arange(60)
     np.savez(folder.parent / "hillstrom.npz", X=X, action=k % 3, reward_visit=k % 2)
+    visits = [
+        {"id": i, "age": i % 7 * 10 or None, "user": {"email": f"{i}@b.c"}, "label": "no" if i % 7 else "yes"}
+        for i in range(40)
+    ]
+    (folder.parent / "visits.jsonl").write_text("\n".join(json.dumps(one) for one in visits))
+    rows = [f"{one['id']},{one['age'] or ''},{one['label']}" for one in visits]
+    (folder.parent / "visits.csv").write_text("\n".join(["id,age,label", *rows]))
     with gzip.open(folder.parent / "rcv1.vw.gz", "wt") as log:
         log.writelines(f"{i % 2 + 1}:{i % 3 % 2}:0.5 | word{i % 5} word{i % 7}:2\n" for i in range(20))
 

@@ -1,5 +1,6 @@
 """Whatever a user can cause is answered with an exit status and a sentence, never with a traceback."""
 
+import json
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -57,6 +58,12 @@ def place(tmp_path: Path, finished: bytes, monkeypatch: pytest.MonkeyPatch) -> P
     (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04" + bytes(range(200)))
     np.savez(tmp_path / "lacking.npz", X=np.eye(3))
     np.savez(tmp_path / "nan.npz", X=np.full((3, 1), np.nan), y=[0, 1, 0])
+    (tmp_path / "prices.csv").write_text("a,label\n" + "".join(f"1,{k}.5\n" for k in range(60)))
+    (tmp_path / "gaps.csv").write_text("a,label\n1,x\n,y\n")
+    (tmp_path / "bad.jsonl").write_text('{"a": 1, "label": "x"}\n{"a": 1\n')
+    (tmp_path / "deep.jsonl").write_text('{"label": "x", "a": ' + "[" * 100_000)
+    (tmp_path / "unlabelled.jsonl").write_text(json.dumps({f"name {k}": k for k in range(5000)}))
+    (tmp_path / "good.jsonl").write_text('{"a": 1, "label": "x"}\n{"a": 2, "label": "y"}\n')
     (tmp_path / "bad.parquet").write_bytes(b"PAR1" + b"\0" * 50)
     (tmp_path / "folder").mkdir()
     for name, edit in TOML.items():
@@ -81,6 +88,9 @@ TOML: dict[str, Callable[[str], str]] = {
     "date": lambda text: text.replace('"Uniform"', '"LinUCB"') + "alpha = 1979-05-27\n",
     "table": lambda text: text.replace('"Uniform"', '"LinUCB"') + "features = {a = 1}\n",
     "unknown": lambda text: "jobs = 3\n" + text,
+    "drop": lambda text: 'drop = "id"\n' + text,
+    "dropped": lambda text: "drop = [[1]]\n" + text,
+    "missing": lambda text: "missing = true\n" + text,
     "learners": lambda _: 'data = ["iris"]\nlearners = 3\n',
 }
 
@@ -122,6 +132,10 @@ BAD = [
         f"bakeoff --learners Uniform --rounds 20 --jobs 1 --data {name}"
         for name in (
             *("huge.csv", "wide.csv", "latin.csv", "one.csv", "bad.npz", "lacking.npz", "nan.npz", "bad.parquet"),
+            *("prices.csv", "gaps.csv", "bad.jsonl", "deep.jsonl", "unlabelled.jsonl", "missing.jsonl"),
+            *("gaps.csv --missing fill", "gaps.csv --missing drop", "good.jsonl --missing drop", "iris --drop a"),
+            *("gaps.csv --drop b", "good.jsonl --drop b", "good.jsonl --drop [", "good.jsonl --drop a"),
+            *("good.jsonl --label z", "good.jsonl --learners Binning"),
             *("folder", "file", "missing.csv", "irs", "openml:x", "iris,iris", ",", "["),
         )
     ),
@@ -161,6 +175,9 @@ def test_a_sentence_and_no_traceback(line: str, place: Path) -> None:
 def test_the_good_ones_are_good(place: Path) -> None:
     """The control: the same commands, with nothing wrong."""
     for line in (f"bakeoff {SMALL} --out new", "report good", "export good", "export good --to new.csv"):
+        assert CliRunner().invoke(main, line.split(" ")).exit_code == 0
+    for data in ("good.jsonl", "gaps.csv --missing keep"):
+        line = f"bakeoff --learners Uniform --rounds 20 --seeds 1 --jobs 1 --out new --data {data}"
         assert CliRunner().invoke(main, line.split(" ")).exit_code == 0
     (place / "plan.toml").write_text(PLAN)
     assert CliRunner().invoke(main, ["bakeoff", "--jobs", "1", "--plan", "plan.toml"]).exit_code == 0

@@ -104,6 +104,11 @@ def test_environments_keep_the_contract(environment: type) -> None:
     check_environment(environment, **ARGUMENTS[environment.__name__])
 
 
+def test_an_environment_of_names_and_values_keeps_the_contract() -> None:
+    contexts = [{"age": age, "tags": ["a"], "user": {"vip": None}} for age in range(6)]
+    check_environment(mb.Classification, X=contexts, y=list("abcabc"), seed=0, label_noise=0.3)
+
+
 @pytest.mark.parametrize("scores", SCORE_CLASSES)
 def test_score_classes_keep_the_contract(scores: type) -> None:
     check_scores(*SCORE_CLASSES[scores])

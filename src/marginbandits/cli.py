@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from marginbandits.experiments.plan import Plan
     from marginbandits.experiments.runner import Spread, Sweep
     from marginbandits.experiments.store import Store
-    from marginbandits.theory.promises import Known, Promise
+    from marginbandits.theory.promises import Known
 
 __all__ = ["main"]
 
@@ -66,11 +66,20 @@ def main() -> None:
     "--data",
     default="breast_cancer,diabetes,digits,iris,wine",
     show_default=True,
-    help="Tables, separated by commas: bundled names, openml:NUMBER, files (.npz with X and y, .csv, .parquet), or "
-    "folders (every .npz in them, or if there is none every .csv and .parquet).",
+    help="Tables, separated by commas: bundled names, openml:NUMBER, files (.npz with X and y, .csv, .parquet, .jsonl "
+    "with an object on each line), or folders (every .npz in them, or if there is none every other file).",
 )
 @click.option("--learners", help="Learners, separated by commas, as in LinUCB,LinTS(scale=0.2); all by default.")
-@click.option("--label", help="Label column of .csv and .parquet files, if not called label, target, class or y.")
+@click.option("--label", help="Label of .csv, .parquet and .jsonl files, if not called label, target, class or y.")
+@click.option("--drop", default="", help="Columns or entries of these not to read, separated by commas: id,user.email.")
+@click.option(
+    "--missing",
+    type=click.Choice(["refuse", "drop", "keep"]),
+    default="refuse",
+    show_default=True,
+    help="Of .csv and .parquet files: refuse an empty cell, drop its row, or keep it, as a value of its own; then "
+    "learners get rows by name, as they do from .jsonl, and a column may have any number of words.",
+)
 @click.option("--rounds", type=click.IntRange(min=1), default=3000, show_default=True, help="Rows to play, at most.")
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Orders to play them in.")
 @click.option("--keep-order", is_flag=True, help="Play rows in the order of the file (data that drifts).")
@@ -95,6 +104,8 @@ def bakeoff(plan_file: Path | None, out: Path, jobs: int, dask: str | None, **op
     if plan_file is not None:
         _refuse_beside_a_plan(options)
     plan = _plan(plan_file, options)
+    for note in plan.notes:
+        click.echo(note, err=True)
     spread = _spread(dask, jobs)
     out.mkdir(parents=True, exist_ok=True)
     with Store(out / STORE) as store:
@@ -227,6 +238,7 @@ def bound_command(n_actions: int, horizon: int, margin: float, bound: float, as_
     For example: marginbandits bound --finite 1000 --actions 5 --rounds 20000 --margin 0.1
     """
     from marginbandits.theory import Game, promises_in_time
+    from marginbandits.theory.promise_table import promise_table
 
     given = {name: value for name, value in classes.items() if value is not None}
     if len(given) != 1:
@@ -246,7 +258,7 @@ def bound_command(n_actions: int, horizon: int, margin: float, bound: float, as_
     if as_json:
         click.echo(json.dumps([{**one.bound.as_dict(), "useful_from": one.useful_from} for one in found], indent=2))
     else:
-        click.echo(_promise_table(found))
+        click.echo(promise_table(found))
 
 
 def _known_class(name: str, value: Any, bound: float) -> "Known":
@@ -264,49 +276,21 @@ def _known_class(name: str, value: Any, bound: float) -> "Known":
     return roots[name](value) if name in roots else theory.LpLinear(*value)
 
 
-def _promise_table(found: "list[Promise]") -> str:
-    head = ("bound", "regret", "a round", "", "useful from T", "attained by", "over")
-    rows = [
-        (
-            one.bound.name,
-            ("~" if one.bound.order else "") + f"{one.bound.value:,.0f}",
-            f"{one.bound.per_round:.3g}",
-            ("vacuous" if one.bound.vacuous else "") + ("" if one.bound.holds else " conditions!"),
-            "beyond 10^15" if one.useful_from is None else f"{one.useful_from:,}",
-            one.bound.attained_by,
-            one.bound.benchmark,
-        )
-        for one in found
-    ]
-    width = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
-    right = (1, 2, 4)
-    lines = [
-        "  ".join(c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, width, strict=True)))
-        for row in [head, *rows]
-    ]
-    broken = [
-        f"{one.bound.name}: needs {condition}"
-        for one in found
-        for condition, met in one.bound.conditions.items()
-        if not met
-    ]
-    return "\n".join([*(line.rstrip() for line in lines), *([""] if broken else []), *broken])
-
-
 def _plan(plan_file: Path | None, options: dict[str, Any]) -> "Plan":
-    from marginbandits.experiments.arguments import words
+    from marginbandits.experiments.arguments import names, words
     from marginbandits.experiments.plan import Plan
-    from marginbandits.experiments.specs import known_learners
 
     if plan_file is not None:
         return Plan.from_toml(plan_file)
     return Plan.of(
         data=words(options["data"]),
-        learners=sorted(known_learners()) if options["learners"] is None else words(options["learners"]),
+        learners=None if options["learners"] is None else words(options["learners"]),
         rounds=options["rounds"],
         seeds=options["seeds"],
         shuffle=not options["keep_order"],
         label=options["label"],
+        drop=names(options["drop"]),
+        missing=options["missing"],
     )
 
 

@@ -4,7 +4,7 @@
 Decision(action=2, probability=0.25, distribution=None)
 
 Losses live in [0, 1]; a reward is 1 - loss. A context is a vector of d features (one weight row per action) or a
-K x d matrix (one row of features per action, one shared weight vector).
+K x d matrix (one row of features per action, one shared weight vector); or names and values in place of numbers.
 """
 
 import os
@@ -248,7 +248,7 @@ class Learner(Protocol):
 class FullInformation(Protocol):
     """A learner that can be shown the losses of all actions: no bandit, but the skyline for one."""
 
-    def learn_all(self, context: npt.ArrayLike, losses: Array) -> None:
+    def learn_all(self, context: Context, losses: Array) -> None:
         """Learn the losses of all K actions of one round."""
 
 
@@ -256,8 +256,8 @@ class Round(Protocol):
     """One round of an environment: a context to look at, then the loss of the decision taken."""
 
     @property
-    def context(self) -> Array:
-        """What the learner sees."""
+    def context(self) -> Any:
+        """What the learner sees: a `Context`."""
 
     def reveal(self, decision: Decision) -> float | None:
         """The loss of the decision's action; None if the round has no answer for it (logged data)."""

@@ -1,6 +1,6 @@
 """What every environment promises: honest rounds that can be played again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,8 @@ def _play(environment: Environment) -> list[tuple[Any, float | None]]:
     out = []
     for current in environment:
         context = np.array(current.context)
-        expect(np.isfinite(context).all(), f"contexts must be finite, got {context}")
+        named = isinstance(current.context, Mapping)
+        expect(named or np.isfinite(context).all(), f"contexts must be finite, got {context}")
         law = rng.dirichlet(np.ones(k))
         action = int(rng.integers(k))
         loss = current.reveal(Decision(action, float(law[action]), law))

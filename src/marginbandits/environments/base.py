@@ -1,5 +1,7 @@
 """Rounds of an environment. An oblivious one is two arrays: contexts, and the losses of all actions.
 
+Contexts are numbers, rounds x d or rounds x K x d; or mappings of names and values, one for each round.
+
 >>> import numpy as np
 >>> from marginbandits.types import Decision
 >>> env = Oblivious.of(np.zeros((2, 3)), np.array([[0.0, 1.0], [0.5, 0.25]]))
@@ -7,8 +9,8 @@
 [1.0, 0.25]
 """
 
-from collections.abc import Iterator
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +28,7 @@ class FixedRound:
 
     __slots__ = ("context", "losses")
 
-    def __init__(self, context: Array, losses: Array) -> None:
+    def __init__(self, context: Any, losses: Array) -> None:
         self.context = context
         self.losses = losses
 
@@ -39,26 +41,27 @@ class FixedRound:
 class Oblivious(Parametrised):
     """An environment whose whole sequence is fixed beforehand; `contexts` and `losses` go to fast simulators."""
 
-    contexts: Array
+    contexts: npt.NDArray[Any]
     losses: Array
 
-    def _settle(self, contexts: Array, losses: Array) -> None:
+    def _settle(self, contexts: npt.NDArray[Any], losses: Array) -> None:
         """Check and freeze the arrays; subclasses call this at the end of their constructor."""
         if losses.ndim != 2 or losses.shape[1] < 2 or not len(losses):
             raise ValueError(f"losses must be rounds x actions, two actions or more, got shape {losses.shape}")
         vectors = contexts.ndim == 2 and contexts.shape[1] > 0
         matrices = contexts.ndim == 3 and contexts.shape[1] == losses.shape[1] and contexts.shape[2] > 0
-        if len(contexts) != len(losses) or not (vectors or matrices):
+        named = contexts.ndim == 1 and all(isinstance(one, Mapping) for one in contexts)
+        if len(contexts) != len(losses) or not (vectors or matrices or named):
             raise ValueError(
                 f"contexts must be {len(losses)} x d, or {len(losses)} x {losses.shape[1]} x d to go with losses of "
                 f"shape {losses.shape}, got shape {contexts.shape}"
             )
-        if not np.isfinite(contexts).all():
+        if not named and not np.isfinite(contexts).all():
             raise ValueError(f"contexts must be finite, got {contexts[~np.isfinite(contexts)][0]}")
         outside = ~((losses >= 0) & (losses <= 1))
         if outside.any():
             raise ValueError(f"losses must lie in [0, 1], got {losses[outside][0]}")
-        self.contexts = np.array(contexts, float, order="C")
+        self.contexts = np.array(contexts, object if named else float, order="C")
         self.losses = np.array(losses, float, order="C")
         self.contexts.flags.writeable = False
         self.losses.flags.writeable = False

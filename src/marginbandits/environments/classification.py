@@ -5,10 +5,16 @@
 >>> env = Classification.bundled("iris", seed=0)
 >>> env.n_rounds, env.n_actions, env.contexts.shape
 (150, 3, (150, 4))
+
+Rows may also be mappings of names and values, which learners take as they are:
+
+>>> env = Classification([{"age": 31, "country": "DE"}, {"age": None, "country": "FR"}], ["yes", "no"])
+>>> [one.context["country"] for one in env]
+['DE', 'FR']
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,11 +24,11 @@ import scipy.sparse
 from marginbandits import saving
 from marginbandits.arrays import Numbers
 from marginbandits.environments.base import Oblivious, flipped, zero_one_losses
-from marginbandits.types import Array
 from marginbandits.validation import (
     Constraint,
     Instance,
     Integer,
+    ListOf,
     OneOf,
     Real,
     Seed,
@@ -73,12 +79,17 @@ class _Labels(Constraint):
 
 Rounds = Annotated[int | None, OneOf(Integer(1), Instance(type(None)))]
 Table = Annotated[
-    Any, OneOf(Instance(scipy.sparse.sparray, scipy.sparse.spmatrix), Numbers(2, finite=False, booleans=True))
+    Any,
+    OneOf(
+        ListOf(Instance(Mapping)),
+        Instance(scipy.sparse.sparray, scipy.sparse.spmatrix),
+        Numbers(2, finite=False, booleans=True),
+    ),
 ]
 
 
 class Classification(Oblivious):
-    """Rows `X` and labels `y` of any kind; `seed` shuffles them (None keeps their order), `n_rounds` takes the first.
+    """Rows `X`, labels `y` of any kind; `seed` shuffles them (None keeps their order), `n_rounds` takes the first.
 
     `costs` is a K x K array in [0, 1]: row the true class, column the action. `label_noise` replaces that share of the
     labels by another class, drawn uniformly. Labels are numbered in sorted order; `classes` maps back.
@@ -167,7 +178,9 @@ class Classification(Oblivious):
         return cls(np.stack(columns, 1), bunch.target, **options)  # type: ignore[arg-type]  # as above
 
 
-def _table(X: Any) -> Array:
+def _table(X: Any) -> npt.NDArray[Any]:
+    if isinstance(X, list) and isinstance(X[0], Mapping):
+        return np.array(X, object)
     if scipy.sparse.issparse(X):
         if X.ndim != 2 or X.dtype.kind not in "biuf":
             raise ValueError(f"X must be a table of numbers, got {X.ndim} dimensions of {X.dtype}")

@@ -20,10 +20,10 @@ from marginbandits.experiments.sources import is_name
 from marginbandits.experiments.specs import LearnerSpec, spec
 from marginbandits.validation import quoted, suggestion
 
-__all__ = ["chosen", "learner_spec", "plan_entries", "value", "words"]
+__all__ = ["chosen", "learner_spec", "names", "plan_entries", "value", "words"]
 
 _OPEN, _CLOSE = "([{", ")]}"
-_ENTRIES = ("rounds", "seeds", "shuffle", "data", "label", "learners")
+_ENTRIES = ("rounds", "seeds", "shuffle", "data", "label", "drop", "missing", "learners")
 
 
 def words(text: str) -> list[str]:
@@ -58,6 +58,15 @@ def value(text: str) -> Any:
         return ast.literal_eval(text)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return text
+
+
+def names(text: str) -> list[str]:
+    """Words that may be quoted, as one with a comma must be.
+
+    >>> names("id, 'size, mm'")
+    ['id', 'size, mm']
+    """
+    return [one[1:-1] if one[0] in "\"'" and one[0] == one[-1] else one for one in words(text)]
 
 
 def learner_spec(text: str) -> LearnerSpec:

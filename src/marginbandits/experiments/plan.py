@@ -17,18 +17,19 @@ seed and their order. Names are labels beside it: two names for one thing are tw
 and another name for a finished one shows at once.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+from marginbandits.environments.examples import MISSING, Missing, Reading
 from marginbandits.experiments.arguments import learner_spec, plan_entries
 from marginbandits.experiments.fingerprint import code, fingerprint
 from marginbandits.experiments.measure import play
-from marginbandits.experiments.sources import Data, find_data
-from marginbandits.experiments.specs import LearnerSpec
+from marginbandits.experiments.sources import Data, find_data, refuse_idle
+from marginbandits.experiments.specs import LearnerSpec, known_learners
 from marginbandits.experiments.store import Outcome
-from marginbandits.validation import Instance, Integer, quoted, validated
+from marginbandits.validation import Choice, Instance, Integer, quoted, validated
 
 __all__ = ["Plan", "Task"]
 
@@ -66,6 +67,7 @@ class Plan:
     rounds: int
     seeds: int
     shuffle: bool = True
+    notes: tuple[str, ...] = ()  # what is left out
     identities: tuple[str, ...] = field(init=False)  # of the learners
 
     def __post_init__(self) -> None:
@@ -104,26 +106,42 @@ class Plan:
         cls,
         *,
         data: Sequence[str],
-        learners: Sequence[str | LearnerSpec],
+        learners: Sequence[str | LearnerSpec] | None = None,
         rounds: Count = 3000,
         seeds: Count = 3,
         shuffle: Annotated[bool, Instance(bool)] = True,
         label: Annotated[str | None, Instance(str, type(None))] = None,
+        drop: Sequence[str] = (),
+        missing: Annotated[Missing, Choice(*MISSING)] = "refuse",
     ) -> "Plan":
-        """The plan of names, files and folders; everything is looked up and read once, so mistakes show now."""
-        if isinstance(data, str) or not all(isinstance(one, str) for one in data):
-            raise ValueError(f"data must be a list of names, got {quoted(data)}")
-        if isinstance(learners, str) or not all(isinstance(one, str | LearnerSpec) for one in learners):
-            raise ValueError(f"learners must be a list of names or LearnerSpecs, got {quoted(learners)}")
-        specs = [one if isinstance(one, LearnerSpec) else learner_spec(one) for one in learners]
-        sets = [one for source in data for one in find_data(source, label, rounds=rounds)]
+        """The plan of names, files and folders; everything is looked up and read once, so mistakes show now.
+
+        `learners` are all that take the data, if they are not given.
+        """
+        _refuse_no_list("data", data, str)
+        _refuse_no_list("drop", drop, str)
+        everyone = learners is None
+        chosen: Sequence[Any] = sorted(known_learners()) if learners is None else learners
+        _refuse_no_list("learners", chosen, str, LearnerSpec)
+        specs = [one if isinstance(one, LearnerSpec) else learner_spec(one) for one in chosen]
+        reading = Reading(label, tuple(drop), missing)
+        sets = [one for source in data for one in find_data(source, reading, rounds=rounds)]
+        refuse_idle(reading, sets)
         for what, values in (("learners", [s.label for s in specs]), ("data", [d.name for d in sets])):
             if not values:
                 raise ValueError(f"the plan has no {what}")
             twice = sorted({one for one in values if values.count(one) > 1})
             if twice:
                 raise ValueError(f"{what} must differ in name; {', '.join(twice)} occurs twice")
-        return cls(tuple(specs), tuple(sets), rounds, seeds, shuffle)
+        notes = [f"{d.name}: {d.left_out:,} rows with an empty cell are left out" for d in sets if d.left_out]
+        named = next((d.name for d in sets if d.named), None)
+        if named is not None and (numeric := [s for s in specs if not s.cls.takes_names]):
+            words = f"{', '.join(s.label for s in numeric)}: only for numbers, and {named} has names and values"
+            if not everyone:
+                raise ValueError(f"{words}; leave out the learner, or the data")
+            notes.append(f"{words}; left out")
+            specs = [s for s in specs if s.cls.takes_names]
+        return cls(tuple(specs), tuple(sets), rounds, seeds, shuffle, tuple(notes))
 
     @classmethod
     def from_toml(cls, path: Path) -> "Plan":
@@ -132,3 +150,9 @@ class Plan:
             return cls.of(**plan_entries(path))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
+
+
+def _refuse_no_list(name: str, given: Any, *kinds: type) -> None:
+    listed = isinstance(given, Collection) and not isinstance(given, str | Mapping)
+    if not listed or not all(isinstance(one, kinds) for one in given):
+        raise ValueError(f"{name} must be a list of names{' or LearnerSpecs' * (len(kinds) > 1)}, got {quoted(given)}")

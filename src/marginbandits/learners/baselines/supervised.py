@@ -12,15 +12,13 @@ loss instead of K. Given one loss only, it learns from that one.
 from collections.abc import Sequence
 from typing import Annotated, Unpack
 
-import numpy.typing as npt
-
 from marginbandits import laws
 from marginbandits.contexts import Batch, several
 from marginbandits.features import Features
 from marginbandits.learners.inputs import each, read_loss
 from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.regression import RidgeLearner
-from marginbandits.types import Array
+from marginbandits.types import Array, Context
 from marginbandits.validation import Real, validated
 
 __all__ = ["Supervised"]
@@ -41,18 +39,20 @@ class Supervised(RidgeLearner):
         super().__init__(n_actions, regularisation=regularisation, features=features, **options)
         self._rest: list[float] = []  # losses of the actions after the first, while `learn_all` runs
 
-    def learn_all(self, context: npt.ArrayLike, losses: Sequence[float] | Array) -> None:
+    def learn_all(self, context: Context, losses: Sequence[float] | Array) -> None:
         """Learn the losses of all K actions of one round."""
         with self._lock:
             one, _ = self._read(context, None)
-            costs = each("losses", several("losses", losses, len(one.mask)), lambda loss: read_loss(loss, None))
+            costs = each(
+                "losses", several("losses", losses, len(one.mask)), lambda loss: read_loss(loss, None, self._scale)
+            )
             if len(costs) != len(one.mask):
                 raise ValueError(f"losses must be {len(one.mask)} numbers, got {len(costs)}")
-            self._rest = costs[1:]
+            self._rest[:] = costs[1:]  # copies of the learner share it
             try:
                 self._whole([(one, 0, costs[0], 1.0)], several=True)
             finally:
-                self._rest = []
+                self._rest.clear()
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         for other, cost in enumerate([loss, *self._rest], action):

@@ -1,0 +1,91 @@
+"""Examples from JSON lines: an object on each line, whose label is one entry, and whose context is all others.
+
+Only as many lines as are wanted are read. What is wrong with one is said with its number.
+"""
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from marginbandits.environments.examples import Examples, Reading, label_among, named, refuse_quantity
+from marginbandits.validation import quoted
+
+__all__ = ["read_json_lines"]
+
+LONGEST_LINE = 10_000_000
+LONGEST_LABEL = 1000
+
+
+def read_json_lines(path: Path, reading: Reading, most: int | None) -> Examples:
+    """The examples of the first `most` lines; a label that is not asked for is one that the first line has."""
+    contexts, labels, places = [], [], []
+    name = None
+    for place, line in itertools.islice(_lines(path), most):
+        try:
+            context = _object(line)
+        except ValueError as error:
+            raise ValueError(f"{place}: {error}") from None
+        if name is None:
+            name = label_among(context, reading, place, "entry")
+            if name is None:
+                seen = ", ".join(itertools.islice(context, 50))
+                raise ValueError(f"{place}: no entry is called label, target, class or y: name one by --label: {seen}")
+        labels.append(_label(context.pop(name, None), name, place))
+        contexts.append(context)
+        places.append(place)
+    if name is None:
+        raise ValueError(f"{path} is empty")
+    refuse_quantity(labels, f"{path}, entry {name!r}")
+    return named(contexts, labels, places, reading.drop)
+
+
+def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Every line that has something on it, after the place it stands in."""
+    with path.open("rb") as file:
+        for k in itertools.count(1):
+            line = file.readline(LONGEST_LINE + 1)
+            if not line:
+                return
+            if len(line) > LONGEST_LINE:
+                raise ValueError(f"{path}, line {k}: more than {LONGEST_LINE:,} bytes; a line holds one example")
+            if line.strip():
+                yield f"{path}, line {k}", line
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line.decode("utf-8-sig"), parse_constant=_no_number, object_pairs_hook=_once)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8: {error.reason} at byte {error.start + 1}") from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error.msg} at character {error.colno} of {quoted(error.doc.strip())}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f'an example must be an object, as {{"age": 31, "label": "yes"}}, got {quoted(found)}')
+    return found
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is no number of JSON; write null for what is missing")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the name {quoted(twice)} is there twice")
+    return found
+
+
+def _label(value: Any, name: str, place: str) -> str:
+    """A class by its name; numbers that are equal are one class, however they are written."""
+    if value is None:
+        raise ValueError(f"{place}: no label {name!r}, or null in it")
+    if not isinstance(value, str | int | float) or len(text := str(value)) > LONGEST_LABEL:
+        limit = f"at most {LONGEST_LABEL:,} characters"
+        raise ValueError(f"{place}: the label {name!r} must be a word of {limit} or a number, got {quoted(value)}")
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else text

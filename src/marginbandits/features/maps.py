@@ -111,6 +111,10 @@ class FeatureMap(Part, Record, ABC):
     def _observe(self, rows: Any) -> Any:
         return self._transform(rows)
 
+    def _typical(self) -> Array:
+        """A row that says nothing: of each column its mean so far, if it is known, or 0."""
+        return np.zeros(self.n_inputs)
+
     def _taken(self, rows: Rows) -> Rows:
         """Rows of plain numbers. Compiled code does not check bounds, so widths are checked on the way in and out."""
         if not isinstance(rows, Sparse):
@@ -228,6 +232,9 @@ class Chain(_Compound):
         for one in self._started:
             rows = one.transform(rows)
         return rows
+
+    def _typical(self) -> Array:
+        return self._started[0]._typical()
 
     def _observe(self, rows: Rows) -> Rows:
         for one in self._started:

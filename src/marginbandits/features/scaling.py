@@ -126,6 +126,9 @@ class Standardise(FeatureMap):
             refuse_bad("context", rows)
         return out
 
+    def _typical(self) -> Array:
+        return np.array(self._moments[_MEAN])
+
     def _scaled(self, rows: Sparse) -> Sparse:
         n = len(rows.values) + self.bias * len(rows)
         values, columns, ends = np.empty(n), np.empty(n, np.int64), np.empty(len(rows.starts), np.int64)

@@ -19,6 +19,8 @@ from marginbandits import laws
 from marginbandits.contexts import FLOAT64, Batch, Rows, dense, per_action, several, shared
 from marginbandits.features import Given
 from marginbandits.learners import offers
+from marginbandits.learners.explaining import explained, predicted
+from marginbandits.learners.explanation import Explanation
 from marginbandits.learners.inputs import Scale, each, is_one_mask, read_decision, read_loss, read_mask, read_masks
 from marginbandits.learners.loop import Loop, Parts
 from marginbandits.learners.offers import Names, is_name
@@ -45,6 +47,8 @@ class Learner(Loop, ABC):
         super().__init__(features, options.get("seed"))
         self.reward_range, self.loss_range = options.get("reward_range"), options.get("loss_range")
         self.window = options.get("window")
+        if self.window == "learnt" and type(self)._predicted is Loop._predicted:
+            raise ValueError(f"window must be a number where {type(self).__name__} predicts no losses, got 'learnt'")
         names = options.get("actions")
         self._call(how_many(n_actions, names), names)
         if self.reward_range is not None and self.loss_range is not None:
@@ -146,6 +150,21 @@ class Learner(Loop, ABC):
             self._ready(len(read))
             rounds = zip(read, played, costs, strict=True)
             self._whole([(batch, action, cost, probability) for (batch, _), (action, probability), cost in rounds])
+
+    def predict(self, context: Context, *, actions: Any = None) -> Array:
+        """The loss that is predicted of each action, within [0, 1]; refused by learners that predict none."""
+        with self._lock:
+            context, _, _ = self._offered(context, None, actions)
+            return predicted(self, self._read(context, None)[0])
+
+    def explain(self, context: Context, *, available: npt.ArrayLike | None = None, actions: Any = None) -> Explanation:
+        """What is predicted of each action, and which entries of the context speak for it and against it.
+
+        Costs a prediction for every entry. See `Explanation` for what it is not.
+        """
+        with self._lock:
+            context, available, names = self._offered(context, available, actions)
+            return explained(self, context, available, names)
 
     # Which actions there are.
 

@@ -89,18 +89,16 @@ class Early(Record):
             array[...] = 0
         self.rounds[0] = len(self.actions)
 
-    def renumbered(self, places: Any) -> "Early":
-        """The same rounds where actions have moved; those of one that is gone are left out."""
-        moved = Early(len(self.actions), self.together, len(places), self.rows.shape[1])
-        if self.rounds[0] == len(self.actions):
-            moved.rounds[0] = self.rounds[0]
-            return moved
+    def _adopt(self, before: "Early", places: Any) -> None:
+        """The same rounds, where actions have moved to other places; those of one that is gone are left out."""
+        if before.rounds[0] == len(before.actions):
+            self.rounds[0] = len(self.actions)
+            return
         where = {int(old): new for new, old in enumerate(places) if old >= 0}
-        for i in range(int(self.rounds[0])):
-            if int(self.actions[i]) in where:
-                one = per_action(self.rows[self.starts[i] : self.starts[i + 1]], len(places))
-                moved.put(one, where[int(self.actions[i])], *self.results[i].tolist())
-        return moved
+        for i in range(int(before.rounds[0])):
+            if int(before.actions[i]) in where:
+                one = per_action(before.rows[before.starts[i] : before.starts[i + 1]], self.n_actions)
+                self.put(one, where[int(before.actions[i])], *before.results[i].tolist())
 
     def fields(self) -> Mapping[str, Field]:
         """The live state."""

@@ -16,7 +16,7 @@ learner itself where `journals` is True. Whatever happens, the learner is then a
 
 import threading
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -76,10 +76,10 @@ class Loop(Stored):
         self._forgetting: Forgetting | None = None
         self._taken = 0  # bytes, by what has been started
 
-    def _call(self, n_actions: int, actions: list[Action] | None) -> None:
+    def _call(self, n_actions: int, actions: Sequence[Action] | None) -> None:
         """There are so many actions, and they are called so."""
         zeros((4, n_actions))  # refused now, where a law, and what it is made of, would be too large
-        self.n_actions, self.actions = n_actions, actions
+        self.n_actions, self.actions = n_actions, None if actions is None else list(actions)
         self._called = None if actions is None else Names(actions)
         self._everything = np.ones(n_actions, bool)
         self._everyone = np.array([0, n_actions])
@@ -105,7 +105,20 @@ class Loop(Stored):
 
     def _predicted(self, batch: Batch) -> Array:
         """The loss that is predicted of every action, laid out like the batch's mask; it may be beyond [0, 1]."""
-        raise NotImplementedError(f"{type(self).__name__} predicts no losses")
+        raise ValueError(f"{type(self).__name__} predicts no losses")
+
+    def _widths(self, batch: Batch) -> Array | None:
+        """How far off each of these may be, by what is known so far; None where a learner does not say."""
+
+    def _mean_context(self) -> Array:
+        """A context like those so far: of each column its mean."""
+        assert self._map is not None
+        return self._map._typical()
+
+    @property
+    def _playing(self) -> Any:
+        """Itself, or the copy that plays."""
+        return self if self._forgetting is None else self._forgetting.player
 
     def _recipe(self, sparse: bool) -> FeatureMap:
         return feature_map(self.features, sparse=sparse)
@@ -251,7 +264,7 @@ class Loop(Stored):
                 seen = Shape(shape.shared, self._names.n_outputs, self.takes_sparse, named=True)
             parts |= self._begun(seen, features)
             if self._early is not None:
-                self._early = parts["early"] = self._early.renumbered(places)
+                self._early = parts["early"] = Early(self.EARLY, seen.shared, self.n_actions, seen.width)
             kept = [one for one in (self._names, features) if one is not None]
             sizes = [field.array.nbytes for one in kept for field in one.fields().values()]
             self._taken = taken() + 2 * sum(sizes)

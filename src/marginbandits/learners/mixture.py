@@ -144,18 +144,18 @@ class Mixture(Learner):
 
     def _settle(self) -> None:
         if self._state is not None:
-            self.experts = self._playing()._recipes
+            self.experts = self._mixture()._recipes
 
-    def _playing(self) -> "Mixture":
+    def _mixture(self) -> "Mixture":
         """Itself, or the copy that plays; refused before the first round."""
         if self._map is None:
             raise ValueError("there is nothing to believe before the first learn")
-        return self if self._forgetting is None else cast(Mixture, self._forgetting.player)
+        return cast(Mixture, self._playing)
 
     def weights(self) -> Array:
         """How far each expert is believed; they sum to 1."""
         with self._lock:
-            return self._playing()._weights()
+            return self._mixture()._weights()
 
     def _weights(self) -> Array:
         weights = np.exp(-self.eta * (self._errors - self._errors.min()))
@@ -164,7 +164,7 @@ class Mixture(Learner):
     def beliefs(self) -> list[Belief]:
         """Every expert with how far it is believed, and its mean squared error so far, the most believed first."""
         with self._lock:
-            player = self._playing()
+            player = self._mixture()
             weights, errors = player._weights().tolist(), (player._errors / player._rounds).tolist()
             found = map(Belief, player._recipes, weights, errors)
         return sorted(found, key=lambda one: -one.weight)
@@ -197,6 +197,18 @@ class Mixture(Learner):
         seen, weights = self._seen(batch), self._weights()
         predicted = [one._predict(seen[at]) for one, at in zip(self._started, self._sees, strict=True)]
         return 1.0 - weights @ np.array(predicted)
+
+    def _widths(self, batch: Batch) -> Array:
+        seen, weights, total, said = self._seen(batch), self._weights(), np.zeros(len(batch.mask)), 1e-300
+        for weight, one, at in zip(weights.tolist(), self._started, self._sees, strict=True):
+            width = one._width(seen[at])
+            if width is not None:
+                total += weight * width
+                said += weight
+        return np.asarray(total / said)
+
+    def _mean_context(self) -> Array:
+        return self._maps[0]._typical()
 
     def _observe(self, one: Batch) -> None:
         for each in self._maps:

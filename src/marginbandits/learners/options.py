@@ -13,7 +13,7 @@
 True
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, TypedDict
 
 from marginbandits.types import Action
@@ -52,14 +52,14 @@ MaybeActionCount = Annotated[int | None, OneOf(Integer(2, 10**7), NOTHING)]
 class Options(TypedDict, total=False):
     """Beside its own parameters."""
 
-    actions: Annotated[list[Action] | None, OneOf(ListOf(OneOf(Instance(str), Integer())), NOTHING)]
+    actions: Annotated[Sequence[Action] | None, OneOf(ListOf(OneOf(Instance(str), Integer())), NOTHING)]
     reward_range: Annotated[tuple[float, float] | None, OneOf(Range(), NOTHING)]
     loss_range: Annotated[tuple[float, float] | None, OneOf(Range(), NOTHING)]
     window: Annotated[int | str | None, OneOf(Integer(2, 2**53), Choice("learnt"), NOTHING)]
     seed: Seed
 
 
-def how_many(n_actions: int | None, actions: list[Action] | None) -> int:
+def how_many(n_actions: int | None, actions: Sequence[Action] | None) -> int:
     """K, by number or by names: two or more, no two of them the same."""
     if actions is None:
         if n_actions is None:

@@ -45,6 +45,9 @@ class RidgeLearner(Learner):
     def _predicted(self, batch: Batch) -> Array:
         return 1.0 - self._ridge.predict(batch)
 
+    def _widths(self, batch: Batch) -> Array:
+        return np.sqrt(self._ridge.variance(batch))
+
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         if one.shared:
             self._ridge.learn(dense(one.rows), action, 0, 1.0 - loss)

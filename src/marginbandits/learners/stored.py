@@ -16,7 +16,6 @@ import numpy.typing as npt
 from marginbandits import saving
 from marginbandits.contexts import CODES, Shape
 from marginbandits.features import Table
-from marginbandits.learners.forgetting import Forgetting
 from marginbandits.parametrised import Parametrised
 from marginbandits.state import Field, State, room
 from marginbandits.validation import quoted
@@ -40,8 +39,11 @@ class Stored(Parametrised, ABC):
     _shape: Shape | None
     _state: State | None
     _names: Table | None
-    _forgetting: Forgetting | None
     _taken: int
+
+    @property
+    @abstractmethod
+    def _playing(self) -> Any: ...
 
     @abstractmethod
     def _start(self, shape: Shape, size: int | None = None) -> None: ...
@@ -130,7 +132,7 @@ class Stored(Parametrised, ABC):
         for field_name, field in self._state.fields().items():
             archive.get(field_name, field)
         self._state.check()
-        (self if self._forgetting is None else self._forgetting.player)._check()
+        self._playing._check()
 
     def _check(self) -> None:
         """Raise a ValueError where parts of the state contradict each other."""

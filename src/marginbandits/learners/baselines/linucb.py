@@ -49,6 +49,9 @@ class LinUCB(RidgeLearner):
         super().__init__(n_actions, regularisation=regularisation, features=features, **options)
         self.alpha = alpha
 
+    def _widths(self, batch: Batch) -> Array:
+        return self.alpha * super()._widths(batch)
+
     def _laws(self, batch: Batch) -> Array:
         laws = np.empty(len(batch.mask))
         rows = dense(batch.rows)

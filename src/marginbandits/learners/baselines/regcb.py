@@ -52,9 +52,16 @@ class RegCB(OracleLearner):
         self.play = play
         self.mellowness = mellowness
 
-    def _law(self, one: Batch) -> Array:
+    def _ranges(self, one: Batch) -> tuple[Array, Array]:
         delta = self.mellowness * math.log(max(len(one.mask), 2) * max(self._rounds[0], 1.0))
-        low, high = self._oracle.ranges(one, delta)
+        return self._oracle.ranges(one, delta)
+
+    def _widths(self, batch: Batch) -> Array:
+        low, high = self._ranges(batch)
+        return 0.5 * (high - low)
+
+    def _law(self, one: Batch) -> Array:
+        low, high = self._ranges(one)
         if self.play == "optimistic":
             return laws.greedy(-low, one)
         plausible = one.mask & (low <= np.where(one.mask, high, np.inf).min())

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from typing import Annotated, Unpack
 
 from marginbandits import laws
-from marginbandits.contexts import Batch, several
+from marginbandits.contexts import Batch
 from marginbandits.features import Features
-from marginbandits.learners.inputs import each, read_loss
 from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.regression import RidgeLearner
 from marginbandits.types import Array, Context
@@ -43,9 +42,7 @@ class Supervised(RidgeLearner):
         """Learn the losses of all K actions of one round."""
         with self._lock:
             one, _ = self._read(context, None)
-            costs = each(
-                "losses", several("losses", losses, len(one.mask)), lambda loss: read_loss(loss, None, self._scale)
-            )
+            costs = self._read_losses(losses, None, len(one.mask))
             if len(costs) != len(one.mask):
                 raise ValueError(f"losses must be {len(one.mask)} numbers, got {len(costs)}")
             self._rest[:] = costs[1:]  # copies of the learner share it

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.compiled import kernel
+from marginbandits.pictures import figure
 from marginbandits.state import COUNT, Field, Journal, Record
 from marginbandits.types import Array
 
@@ -45,19 +46,15 @@ class RunDiagnostics:
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draw agreement and potential into a picture file (`.png`, `.svg`, `.pdf`): the extra `report`."""
-        try:
-            from matplotlib.figure import Figure
-        except ImportError as error:
-            raise ImportError('plots need matplotlib: pip install "marginbandits[report]"') from error
-        figure = Figure(figsize=(8, 3.2), layout="constrained")
-        left, right = figure.subplots(1, 2)
+        drawn = figure(8, 3.2)
+        left, right = drawn.subplots(1, 2)
         left.plot(self.until, self.agreement_curve)
         left.set(title="Particles that agree", ylim=(0, 1.02), xlabel="rounds")
         right.plot(self.until, self.potential_curve)
         right.set(title="Hinge of each new round, in margins", ylim=(0, None), xlabel="rounds")
         title = f"{self.rounds:,} rounds; {self.beyond:.0%} beyond the margin, spread {self.spread:.2f}"
-        figure.suptitle(title, fontsize=10)
-        figure.savefig(path, dpi=120)
+        drawn.suptitle(title, fontsize=10)
+        drawn.savefig(path)
 
 
 class Monitor(Record):

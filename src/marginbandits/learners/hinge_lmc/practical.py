@@ -176,6 +176,13 @@ class HingeLMC(Learner):
         floor = self.smoothing / (len(one.mask) * math.sqrt(max(rounds, 1.0)))
         return laws.floored(laws.greedy(hopeful, one), one, floor)
 
+    def _widths(self, batch: Batch) -> Array:
+        if self._wide is not None:
+            deviations = self.temperature * self._wide.scores(batch)[1]
+        else:
+            deviations = self._scores(batch).std(1)
+        return np.asarray(0.5 * self.hope * deviations / (self.margin if self._squared else 1.0))
+
     def _predicted(self, batch: Batch) -> Array:
         scores = self._scores(batch).mean(1) if self._wide is None else self._wide.scores(batch)[0]
         return np.asarray(0.5 - 0.5 * scores / (self.margin if self._squared else 1.0))
@@ -224,8 +231,7 @@ class HingeLMC(Learner):
         with self._lock:
             if self._map is None:
                 raise ValueError("there is nothing to diagnose before the first learn")
-            player = self if self._forgetting is None else self._forgetting.player
-            return cast(HingeLMC, player)._diagnosed()
+            return cast(HingeLMC, self._playing)._diagnosed()
 
     def _diagnosed(self) -> RunDiagnostics:
         if self._wide is not None:

@@ -94,20 +94,24 @@ class SmoothFTL(Learner):
             "refit_at": Field(self._refit_at, 1, 2**62, per_block=True),
         }
 
-    def _law(self, one: Batch) -> Array:
+    def _scores(self, one: Batch) -> Array:
+        """Of each action, by its leader and by each draw."""
         rows = dense(one.rows)
         if one.shared:
-            scores = rows @ self._fits[0].T
-        else:
-            scores = (self._fits.reshape(-1, rows.shape[1]) @ rows[0]).reshape(self.n_actions, -1)
+            return np.asarray(rows @ self._fits[0].T)
+        return np.asarray(self._fits.reshape(-1, rows.shape[1]) @ rows[0]).reshape(self.n_actions, -1)
+
+    def _law(self, one: Batch) -> Array:
+        scores = self._scores(one)
         hopes = scores[:, 0] + self.alpha * np.sqrt((scores[:, 1:] ** 2).mean(1))
         floor = self.smoothing / (len(one.mask) * math.sqrt(max(1, self._reservoir.seen.sum())))
         return laws.floored(laws.greedy(hopes, one), one, floor)
 
     def _predicted(self, batch: Batch) -> Array:
-        rows = dense(batch.rows)
-        scores = rows @ self._fits[0, 0] if batch.shared else self._fits[:, 0] @ rows[0]
-        return np.asarray(0.5 - 0.5 * scores)
+        return 0.5 - 0.5 * self._scores(batch)[:, 0]
+
+    def _widths(self, batch: Batch) -> Array:
+        return np.asarray(0.5 * self.alpha * np.sqrt((self._scores(batch)[:, 1:] ** 2).mean(1)))
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         block = one.block(action)

@@ -77,9 +77,9 @@ def test_what_is_no_action_is_refused_by_name() -> None:
     for bad in ("men", 0, None, True, 1.5, ["mens"]):
         with pytest.raises(ValueError, match="action must be one of"):
             agent.learn([1.0], mb.Decision(bad, 0.5), 0.0)
-    for bad in (["mens", "mens"], ["mens"], [], [None, "a"], [1.5, "a"], "mens", [True, "b"]):
+    for few in (["mens", "mens"], ["mens"], [], [None, "a"], [1.5, "a"], "mens", [True, "b"]):
         with pytest.raises(ValueError, match="actions must be"):
-            mb.LinUCB(actions=bad)  # type: ignore[arg-type]  # what is refused
+            mb.LinUCB(actions=few)  # type: ignore[arg-type]  # what is refused
     with pytest.raises(ValueError, match="n_actions must be as many as the 3 actions, got 4"):
         mb.LinUCB(4, actions=LABELS)
     with pytest.raises(ValueError, match="n_actions must be"):
@@ -103,7 +103,8 @@ def test_an_offer_is_a_mask_by_name() -> None:
     assert [one.action for one in both] == ["womens", "mens"]
     assert [one.action for one in agent.act_many([[2.0, 0.0]] * 2, actions=["womens"])] == ["womens"] * 2
     agent.learn_many([[2.0, 0.0]] * 2, both, [1.0, 0.0], actions=[["womens"], ["mens", "none"]])
-    for bad in ([], ["shoes"], "mens", 3, {"mens": {}, "x": {}}):
+    offers: list[Any] = [[], ["shoes"], "mens", 3, {"mens": {}, "x": {}}]
+    for bad in offers:
         with pytest.raises(ValueError, match="action"):
             agent.act([1.0, 1.0], actions=bad)
     with pytest.raises(ValueError, match="give available or actions"):

@@ -39,8 +39,8 @@ __all__ = [
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
-Context: TypeAlias = npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]
-"""What a learner acts on: numbers, or names and values; or either for each action."""
+Context: TypeAlias = npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
+"""What a learner acts on: numbers, or names and values; or either for each action, or only what actions bring along."""
 Action: TypeAlias = int | str
 """What an action is called: its number, or the name it was given."""
 Potential = TypeVar("Potential", contravariant=True)

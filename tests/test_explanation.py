@@ -1,0 +1,168 @@
+"""What speaks for an action and against it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import marginbandits as mb
+from marginbandits.learners.explanation import without
+
+PREDICTING = [
+    mb.Bag,
+    mb.Cover,
+    mb.EpsilonGreedy,
+    mb.HingeLMC,
+    mb.LinTS,
+    mb.LinUCB,
+    mb.LogisticTS,
+    mb.Mixture,
+    mb.NearestNeighbours,
+    mb.RegCB,
+    mb.SmoothFTL,
+    mb.SquareCB,
+]
+SILENT = [mb.Banditron, mb.Newtron, mb.SOBA, mb.Uniform]
+
+
+def _taught(cls: Any, **options: Any) -> Any:
+    """The first column tells; the second is noise; the third is constant."""
+    agent, rng = cls(2, seed=0, **options), np.random.default_rng(0)
+    for _ in range(150):
+        x = np.array([rng.standard_normal(), rng.standard_normal(), 4.0])
+        action = int(rng.integers(2))
+        agent.learn(x, mb.Decision(action, 0.5), float(action != (x[0] > 0)))
+    return agent
+
+
+@pytest.mark.parametrize("cls", PREDICTING)
+def test_what_tells_comes_first(cls: Any) -> None:
+    found = _taught(cls).explain([1.5, 0.5, 4.0])
+    best, other = found.actions
+    assert (best.action, other.action) == (1, 0)
+    assert best.predicted < other.predicted
+    assert best.effects[0].entry == "column 0"
+    assert best.effects[0].effect < 0.0 < other.effects[0].effect
+    assert dict(best.effects)["column 2"] == 0.0
+    assert 0.0 <= best.predicted <= other.predicted <= 1.0
+    assert str(found).splitlines()[1].startswith("1 ")
+
+
+@pytest.mark.parametrize("cls", PREDICTING)
+def test_the_effect_of_an_entry_is_what_the_prediction_moves_without_it(cls: Any) -> None:
+    agent, rng = cls(2, seed=0), np.random.default_rng(0)
+    for _ in range(100):
+        context = {"country": str(rng.choice(["DE", "FR"])), "tags": ["new"] if rng.random() < 0.5 else ["old", "sale"]}
+        action = int(rng.integers(2))
+        agent.learn(context, mb.Decision(action, 0.5), float((action == 0) != (context["country"] == "DE")))
+    context = {"country": "DE", "tags": ["old", "sale"]}
+    found = {one.action: one for one in agent.explain(context).actions}
+    now, less = agent.predict(context), agent.predict({"tags": ["old", "sale"]})
+    for action in (0, 1):
+        assert dict(found[action].effects)["country=DE"] == pytest.approx(now[action] - less[action], abs=1e-12)
+        assert found[action].predicted == pytest.approx(now[action])
+        assert {one.entry for one in found[action].effects} == {"country=DE", "tags: old", "tags: sale"}
+
+
+def test_rows_of_actions_are_explained_each_by_its_own_entries() -> None:
+    agent, rng = mb.RegCB(2, seed=0), np.random.default_rng(0)
+    for _ in range(200):
+        items = {f"i{i}": {"colour": str(rng.choice(["red", "blue"]))} for i in range(2)}
+        decision = agent.act({"hour": 3}, actions=items)
+        agent.learn({"hour": 3}, decision, float(items[decision.action]["colour"] == "blue"), actions=items)
+    found = agent.explain(None, actions={"a": {"colour": "blue"}, "b": {"colour": "red"}})
+    assert [one.action for one in found.actions] == ["b", "a"]
+    assert found.actions[0].effects[0].entry == "action.colour=red"
+    assert found.actions[1].effects[0].entry == "action.colour=blue"
+    assert found.actions[0].effects[0].effect < 0.0 < found.actions[1].effects[0].effect
+
+
+def test_rewards_are_explained_as_rewards() -> None:
+    plain, scaled = _taught(mb.LinUCB), mb.LinUCB(2, reward_range=(0, 500), seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        x = np.array([rng.standard_normal(), rng.standard_normal(), 4.0])
+        action = int(rng.integers(2))
+        scaled.learn(x, mb.Decision(action, 0.5), reward=500.0 * (action == (x[0] > 0)))
+    one, two = plain.explain([1.5, 0.5, 4.0]).actions[0], scaled.explain([1.5, 0.5, 4.0])
+    assert two.what == "reward"
+    assert two.actions[0].predicted == pytest.approx(500.0 * (1.0 - one.predicted))
+    assert two.actions[0].effects[0].effect == pytest.approx(-500.0 * one.effects[0].effect)
+    assert two.actions[0].width == pytest.approx(500.0 * one.width)
+
+
+def test_explaining_and_predicting_change_nothing() -> None:
+    for cls in PREDICTING:
+        agent = _taught(cls)
+        before = agent.dumps()
+        agent.explain([1.0, 2.0, 3.0])
+        agent.predict([1.0, 2.0, 3.0])
+        assert agent.dumps() == before
+
+
+def test_every_kind_of_context_is_explained() -> None:
+    agent = mb.SquareCB(2, seed=0)
+    row = scipy.sparse.csr_array(([1.0, 2.0], ([0, 0], [3, 70])), shape=(1, 100))
+    agent.learn(row, agent.act(row), 0.3)
+    assert {one.entry for one in agent.explain(row).actions[0].effects} == {"column 3", "column 70"}
+    rows = mb.LinUCB(2, seed=0)
+    rows.learn(np.eye(2), rows.act(np.eye(2)), 0.3)
+    assert len(rows.explain(np.eye(2)).actions[0].effects) == 2
+    dictionaries: list[dict[str, Any]] = [{"a": 1.0}, {"a": 2.0, "b": "x"}]
+    listed = mb.LinUCB(2, seed=0)
+    listed.learn(dictionaries, listed.act(dictionaries), 0.3)
+    assert sorted(len(one.effects) for one in listed.explain(dictionaries).actions) == [1, 2]
+    windowed = _taught(mb.HingeLMC, window=60)
+    assert windowed.explain([1.5, 0.5, 4.0]).actions[0].action == 1
+
+
+def test_what_cannot_be_explained_is_refused_in_words() -> None:
+    with pytest.raises(ValueError, match="nothing to explain before the first learn"):
+        mb.LinUCB(2).explain([1.0])
+    assert mb.LinUCB(2).predict([1.0]).tolist() == [0.5, 0.5]
+    for cls in SILENT:
+        with pytest.raises(ValueError, match=f"{cls.__name__} predicts no losses"):
+            _taught(cls).explain([1.0, 2.0, 3.0])
+        with pytest.raises(ValueError, match=f"window must be a number where {cls.__name__} predicts no losses"):
+            cls(2, window="learnt")
+    wide = mb.LinUCB(2, seed=0)
+    wide.learn([1.0], wide.act([1.0]), 0.0)
+    with pytest.raises(ValueError, match="context must be"):
+        wide.explain([1.0, 2.0])
+
+
+def test_entries_are_left_out_one_at_a_time() -> None:
+    context = {
+        "age": 31.5,
+        "title": "red red shoes",
+        "tags": ["new"],
+        "user": {"vip": True, "city": "New York"},
+        "x": None,
+    }
+    table = mb.Table(categorical=["user.city"], text=["code"])
+    found = dict(without(context, table))
+    assert set(found) == {
+        "age=31.5",
+        "title: red",
+        "title: shoes",
+        "tags: new",
+        "user.vip=True",
+        "user.city=New York",
+        "x=missing",
+    }
+    assert found["title: red"]["title"].split() == ["shoes"]
+    assert found["user.vip=True"]["user"] == {"city": "New York"}
+    assert "age" not in found["age=31.5"]
+    assert dict(without({"code": "abc"}, table)) == {"code: abc": {"code": " "}}
+
+
+def test_pictures_and_hostile_names(tmp_path: Path) -> None:
+    agent = mb.LinUCB(actions=["$x$^{", "<b>\n" * 30], seed=0)
+    context = {"$\\frac{": "}$", "a\nb": 3.0, "q" * 300: 1.0}
+    agent.learn(context, agent.act(context), 0.2)
+    found = agent.explain(context)
+    assert len(str(found).splitlines()) == 3
+    found.plot(tmp_path / "why.png")
+    assert (tmp_path / "why.png").stat().st_size > 5_000

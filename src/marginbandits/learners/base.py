@@ -47,8 +47,6 @@ class Learner(Loop, ABC):
         super().__init__(features, options.get("seed"))
         self.reward_range, self.loss_range = options.get("reward_range"), options.get("loss_range")
         self.window = options.get("window")
-        if self.window == "learnt" and type(self)._predicted is Loop._predicted:
-            raise ValueError(f"window must be a number where {type(self).__name__} predicts no losses, got 'learnt'")
         names = options.get("actions")
         self._call(how_many(n_actions, names), names)
         if self.reward_range is not None and self.loss_range is not None:

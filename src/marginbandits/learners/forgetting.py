@@ -1,20 +1,24 @@
-"""Rounds that count for a while only: copies of a learner that begin at different times, of which one plays.
+"""Rounds that count for a while only: a learner that begins again.
 
-Every copy learns every round, whoever played it. So this is for any learner, and means the same for all.
+For any learner, and with one meaning for all.
 
-    window=n          two copies, each of which begins again after n rounds, half a window apart; the older one plays.
-                      What is played was learnt from the last n/2 to n rounds.
-    window="learnt"   the copy that plays goes on for as long as no younger one predicts better. Challengers begin again
-                      every `BEGINS` rounds. Before a round is learnt, each copy predicts the loss of what was played.
-                      With D the sum, since a challenger began, of the player's squared errors less its own,
+    window=n          two copies, each of which begins again after n rounds, half a window apart; both learn all rounds,
+                      and the older one plays. What is played was learnt from the last n/2 to n rounds.
+    window="learnt"   one copy, which begins again when it loses more than it used to.
 
-                          D > ln(1/ALPHA)/2   it becomes the player.
+What it used to lose is a level m, a mean of its losses in which later ones weigh more, from 1 on. For shares s of the
+way from m to 1, how much better m + s(1 - m) would have told what is lost lately is a sum that does not fall below 0,
 
-Where the player predicts without bias, exp(2D) is a supermartingale, so no challenger of many is taken for a better one
-but with probability ALPHA. A learner with a window costs as much to act as one without, and as many times to learn, and
-to keep, as it has copies.
+    D_s <- max(0, D_s + (m - ℓ)² - (m + s(1 - m) - ℓ)²),
 
-Hazan & Seshadhri (2009), "Efficient learning algorithms for changing environments".
+and it begins again when the largest is above `BAR` + ½ ln(n/3,000), n being its rounds and at least 3,000. Where losses
+are m on average, or less, exp(2 D_s) from where it last was 0 is a supermartingale, so that none of n rounds is taken
+for a change but with probability 4n exp(-2 BAR); with the logarithm this grows no further than ln n.
+
+The features go on: how columns are scaled is not forgotten. A window costs as much to act as none does; to learn and to
+keep, twice as much if it is a number, and nothing if it is learnt.
+
+Page (1954), "Continuous inspection schemes".
 """
 
 import math
@@ -29,9 +33,10 @@ from marginbandits.types import Array
 
 __all__ = ["Forgetting"]
 
-BEGINS = (128, 1024)
-"""Rounds after which each challenger begins again."""
-ALPHA = 1e-4
+SHARES = (0.1, 0.2, 0.3, 0.5)
+BAR = 6.0
+RECENT, PRIOR = 2.0, 5.0
+"""Round i weighs about like i^(RECENT - 1) in the level, which begins as if `PRIOR` rounds had lost 1."""
 
 
 class Forgetting:
@@ -39,10 +44,10 @@ class Forgetting:
 
     def __init__(self, window: int | str, shape: Shape, n_features: int) -> None:
         self.window, self.shape, self.n_features = window, shape, n_features
-        n = 2 if isinstance(window, int) else 1 + len(BEGINS)
-        self.began = np.zeros(n, np.int64)  # when each copy did
+        self.began = np.zeros(2 if isinstance(window, int) else 1, np.int64)  # when each copy did
         self.clock = np.zeros(2, np.int64)  # rounds learnt, and which copy plays
-        self.leads = np.zeros(n)  # D of each
+        self.level = np.ones(1)  # m
+        self.sums = np.zeros(len(SHARES))  # D
         self._copies: tuple[Any, ...] = ()
         self._parts: tuple[Mapping[str, Record | Field], ...] = ()
 
@@ -58,7 +63,8 @@ class Forgetting:
             **named,
             "began": Field(self.began, 0, COUNT),
             "clock": Field(self.clock, 0, COUNT),
-            "leads": Field(self.leads, -COUNT, COUNT),
+            "level": Field(self.level, 0.0, 1.0),
+            "sums": Field(self.sums, 0.0, COUNT),
         }
 
     @property
@@ -71,43 +77,33 @@ class Forgetting:
         return np.asarray(self.player._laws(batch))
 
     def learn(self, owner: Any, anew: Iterable[Any] | None, *newest: Any) -> None:
-        """Teach all copies the newest round; the first of all learns its first rounds `anew` if there are any."""
-        for array in (self.began, self.clock, self.leads):
+        """Teach all copies the newest round; the player learns the first rounds of all `anew`, if it is time."""
+        for array in (self.began, self.clock, self.level, self.sums):
             owner._journal.keep(array)
-        if self.window == "learnt":
-            self._judge(*newest[:3])
-        for i, one in enumerate(self._copies):
-            if anew is not None and i == self.clock[1] and self.began[i] == 0:
+        player = self.player
+        for one, began in zip(self._copies, self.began.tolist(), strict=True):
+            if anew is not None and one is player and began == 0:
                 one._anew(anew, *newest)
             else:
                 one._update(*newest)
         self.clock[0] = min(int(self.clock[0]) + 1, COUNT)
-        for i in self._due():
+        for i in self._due(newest[2]):
             self._renew(owner, i)
 
-    def _judge(self, one: Batch, action: int, loss: float) -> None:
-        """Who would have predicted this; a challenger that has predicted better for long enough becomes the player."""
-        errors = np.array(
-            [(min(max(float(each._predicted(one)[action]), 0.0), 1.0) - loss) ** 2 for each in self._copies]
-        )
-        player = int(self.clock[1])
-        self.leads += errors[player] - errors
-        best = int(self.leads.argmax())
-        if self.leads[best] > -0.5 * math.log(ALPHA):
-            self.clock[1] = best
-            self.leads[...] = 0.0
-
-    def _due(self) -> list[int]:
+    def _due(self, loss: float) -> list[int]:
         """Which copies begin again now."""
-        rounds, player = int(self.clock[0]), int(self.clock[1])
+        rounds = int(self.clock[0])
         if isinstance(self.window, int):
             half = -(-self.window // 2)
             if rounds % half:
                 return []
             self.clock[1] = rounds // half % 2  # the one that began half a window ago
             return [1 - int(self.clock[1])]
-        others = [i for i in range(len(self.began)) if i != player]
-        return [i for i, every in zip(others, BEGINS, strict=True) if rounds % every == 0]
+        n, level = rounds - int(self.began[0]), float(self.level[0])
+        ahead = [(level - loss) ** 2 - (level + share * (1.0 - level) - loss) ** 2 for share in SHARES]
+        self.sums[:] = [max(0.0, before + one) for before, one in zip(self.sums.tolist(), ahead, strict=True)]
+        self.level += (loss - level) * RECENT / (n - 1 + PRIOR + RECENT)
+        return [0] if self.sums.max() > BAR + 0.5 * math.log(max(1.0, n / 3000.0)) else []
 
     def _renew(self, owner: Any, i: int) -> None:
         journal = owner._journal
@@ -119,7 +115,7 @@ class Forgetting:
             parts = fresh._begin(self.shape, self.n_features)
         self._copies = (*self._copies[:i], fresh, *self._copies[i + 1 :])
         self._parts = (*self._parts[:i], parts, *self._parts[i + 1 :])
-        self.began[i], self.leads[i] = self.clock[0], 0.0
+        self.began[i], self.level[0], self.sums[:] = self.clock[0], 1.0, 0.0
         journal.records = ()
         owner._state = State({**owner._state.parts, **self._named()}, journal)
 

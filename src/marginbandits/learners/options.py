@@ -3,7 +3,7 @@
     actions         what the actions are called: decisions carry these names, and what is learnt is learnt of them
     reward_range    rewards lie within (low, high) instead of (0, 1)
     loss_range      losses do
-    window          how long rounds count: about so many of them, or "learnt", as long as they tell what is to come
+    window          how long rounds count: about so many of them, or "learnt", until losses rise
     seed            of all that is drawn
 
 >>> from marginbandits.learners import LinUCB

@@ -49,7 +49,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20_000)
     parser.add_argument("--changes", type=int, default=1_000)
     given = parser.parse_args()
-    print(f"{given.rounds:,} rounds, {given.changes:,} times one action of {ALIVE} is replaced; loss by fifths of the run")
+    print(
+        f"{given.rounds:,} rounds, {given.changes:,} times one action of {ALIVE} is replaced; loss by fifths of the run"
+    )
     for cls in LEARNERS:
         for everyone in (False, True):
             losses, size, seconds = play(cls, given.rounds, given.changes, everyone=everyone)

@@ -44,6 +44,7 @@ SMALL: dict[str, list[str]] = {
     "python benchmarks/bakeoff_overhead.py": ["--seeds", "2", "--stored", "20"],
     "python benchmarks/batches.py": ["--contexts", "50"],
     "python benchmarks/catalogue.py": ["--rounds", "200", "--changes", "10"],
+    "python benchmarks/drift.py": ["--rounds", "30", "--phases", "2", "--seeds", "1"],
     "python benchmarks/exponential_weights.py": ["--rounds", "2"],
     "python benchmarks/hinge_lmc.py": ["--rounds", "50", "--turns", "1"],
     "python benchmarks/hillstrom.py": ["--splits", "2"],

@@ -50,7 +50,7 @@ def test_good_values_pass_as_plain_numbers() -> None:
         ({"count": 3, "share": float("nan")}, "share .* got nan"),
         ({"count": 3, "share": "1"}, "share .* got '1'"),
         ({"count": 3, "word": "warm"}, "word must be one of 'hot', 'cold', got 'warm'"),
-        ({"count": 3, "part": -1}, "part must be a whole number at least 0, or a None, got -1"),
+        ({"count": 3, "part": -1}, "part must be a whole number at least 0, or None, got -1"),
     ],
 )
 def test_bad_values_are_named(arguments: dict[str, object], message: str) -> None:

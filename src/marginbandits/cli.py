@@ -200,7 +200,7 @@ def list_everything(benchmark: bool) -> None:
         click.echo(benchmark_table())
         return
     from marginbandits.environments.classification import BUNDLED
-    from marginbandits.experiments.specs import nameable_learners
+    from marginbandits.experiments.specs import GIVEN, nameable_learners
     from marginbandits.validation import constraints
 
     click.echo("Learners\n")
@@ -208,7 +208,7 @@ def list_everything(benchmark: bool) -> None:
         click.echo(f"  {name}: {(inspect.getdoc(cls) or '').splitlines()[0]}")
         declared = constraints(cls.__init__)
         for parameter, signature in inspect.signature(cls).parameters.items():
-            if parameter not in ("n_actions", "seed"):
+            if parameter not in GIVEN:
                 click.echo(f"      {parameter} = {signature.default!r}: {declared[parameter]}")
     click.echo(f"\nData sets\n\n  {', '.join(BUNDLED)}; openml:NUMBER; files and folders")
 

@@ -188,7 +188,7 @@ class Choice(Constraint):
         self.words = words
 
     def __str__(self) -> str:
-        return "one of " + ", ".join(repr(word) for word in self.words)
+        return "one of " * (len(self.words) > 1) + ", ".join(repr(word) for word in self.words)
 
     def clean(self, value: object) -> str:
         if isinstance(value, str) and value in self.words:
@@ -207,7 +207,7 @@ class Instance(Constraint):
 
     def __str__(self) -> str:
         names = ("None" if one is type(None) else one.__name__ for one in self.classes)
-        return "a " + " or ".join(names)
+        return "a " * (self.classes != (type(None),)) + " or ".join(names)
 
     def clean(self, value: object) -> object:
         if isinstance(value, self.classes):

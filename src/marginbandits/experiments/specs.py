@@ -21,12 +21,13 @@ from marginbandits.learners.vowpal_wabbit import VowpalWabbit
 from marginbandits.types import FullInformation
 from marginbandits.validation import quoted, suggestion
 
-__all__ = ["LearnerSpec", "Role", "known_learners", "nameable_learners", "spec"]
+__all__ = ["GIVEN", "LearnerSpec", "Role", "known_learners", "nameable_learners", "spec"]
 
 Role = Literal["rival", "skyline", "hindsight"]
 """A rival competes, a skyline is shown every loss, what is chosen in hindsight is a report's, and never runs."""
 
-_GIVEN = ("n_actions", "seed")  # by the plan
+GIVEN = ("n_actions", "seed", "actions", "reward_range", "loss_range")
+"""What is not a learner's to choose in a plan: its data say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class LearnerSpec:
             built = self.build(n_actions, 0)
         except Exception as error:  # parameters are the user's, and a constructor may raise anything
             raise ValueError(f"{self.label} cannot be built: {error}") from error
-        return {name: value for name, value in built.parameters().items() if name not in _GIVEN}
+        return {name: value for name, value in built.parameters().items() if name not in GIVEN}
 
     def identity(self, n_actions: int) -> dict[str, object]:
         """What decides how it plays: its class, the code behind it, its parameters; not its label."""
@@ -65,7 +66,7 @@ def spec(name: object, parameters: dict[str, Any], label: object = None) -> Lear
     known = nameable_learners()
     if not isinstance(name, str) or name not in known:
         raise ValueError(f"no learner is called {quoted(name)}{suggestion(str(name)[:80], known)}")
-    allowed = [one for one in inspect.signature(known[name]).parameters if one not in _GIVEN]
+    allowed = [one for one in inspect.signature(known[name]).parameters if one not in GIVEN]
     for parameter in parameters:
         if parameter not in allowed:
             raise ValueError(f"{name} has no parameter {quoted(parameter)}{suggestion(parameter[:80], allowed)}")

@@ -8,6 +8,7 @@ import numpy as np
 from marginbandits import frames
 from marginbandits.contexts import Rows, Sparse
 from marginbandits.learners.explanation import Effect, Explained, Explanation, without
+from marginbandits.learners.inputs import Scale
 from marginbandits.learners.loop import Loop
 from marginbandits.learners.offers import Names
 from marginbandits.types import Array
@@ -42,19 +43,14 @@ def explained(learner: Any, context: Any, available: Any, names: Names | None) -
         change = now - loss(less)
         for at in range(len(now)) if action is None else [action]:
             effects[at].append(Effect(entry, float(change[at])))
-    scale = learner._scale
-    slope, start = (1.0, 0.0) if scale is None else (scale.high - scale.low, scale.low)
-    rewards = scale is not None and scale.rewards
-    if rewards:
-        slope, start = -slope, scale.high
-    called = range(len(now)) if names is None else names.names
-    found = []
+    scale = learner._scale or Scale(rewards=False, low=0.0, high=1.0)
+    called, found = range(len(now)) if names is None else names.names, []
     for at in np.argsort(now, kind="stable").tolist():
-        moved = [Effect(entry, slope * effect) for entry, effect in effects[at]]
+        moved = [Effect(entry, scale.slope * effect) for entry, effect in effects[at]]
         moved.sort(key=lambda one: -abs(one.effect))
-        width = abs(slope) * float(widths[at])
-        found.append(Explained(called[at], float(law[at]), start + slope * float(now[at]), width, moved))
-    return Explanation("reward" if rewards else "loss", found)
+        width = abs(scale.slope) * float(widths[at])
+        found.append(Explained(called[at], float(law[at]), scale.given(float(now[at])), width, moved))
+    return Explanation("reward" if scale.rewards else "loss", found)
 
 
 def _widths(learner: Any, context: Any) -> Array:

@@ -45,6 +45,15 @@ class Scale(NamedTuple):
     low: float
     high: float
 
+    @property
+    def slope(self) -> float:
+        """What a loss of 1 more is in these numbers."""
+        return self.low - self.high if self.rewards else self.high - self.low
+
+    def given(self, loss: float) -> float:
+        """A loss within [0, 1] in these numbers."""
+        return (self.high if self.rewards else self.low) + self.slope * loss
+
     def loss(self, loss: Any, reward: Any) -> float:
         """The loss within [0, 1]."""
         name, value, other = ("reward", reward, loss) if self.rewards else ("loss", loss, reward)

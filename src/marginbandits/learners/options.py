@@ -55,7 +55,7 @@ class Options(TypedDict, total=False):
     actions: Annotated[Sequence[Action] | None, OneOf(ListOf(OneOf(Instance(str), Integer())), NOTHING)]
     reward_range: Annotated[tuple[float, float] | None, OneOf(Range(), NOTHING)]
     loss_range: Annotated[tuple[float, float] | None, OneOf(Range(), NOTHING)]
-    window: Annotated[int | str | None, OneOf(Integer(2, 2**53), Choice("learnt"), NOTHING)]
+    window: Annotated[int | str | None, OneOf(Integer(2, 10**9), Choice("learnt"), NOTHING)]
     seed: Seed
 
 

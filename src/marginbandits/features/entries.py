@@ -32,7 +32,7 @@ import numpy as np
 from marginbandits.contexts import LARGEST
 from marginbandits.validation import quoted
 
-__all__ = ["Entries"]
+__all__ = ["Entries", "Seen"]
 
 DEEPEST = 16
 """Namespaces within namespaces."""
@@ -47,7 +47,13 @@ _BETWEEN = "\x1f"
 """Between a name and its value: what no name or value has, unless it means to be taken for another."""
 
 
+_WORD_64 = 2**64 - 1
+
 T = TypeVar("T")
+Part = tuple[list[int], list[float]]
+"""Codes and values."""
+Seen = dict[tuple[str, int], tuple[Any, Part]]
+"""By name and identity: a mapping, and its part."""
 
 
 class Entries:
@@ -76,24 +82,38 @@ class Entries:
             seed=self._seed,
         )
 
-    def read(self, context: Mapping[str, Any]) -> tuple[list[int], list[float]]:
-        """Codes and values of all entries, in the context's order, then those of interactions."""
+    def read(self, context: Mapping[str, Any], seen: Seen | None = None) -> Part:
+        """Codes and values of all entries, in the context's order, then those of interactions.
+
+        What several contexts share, as rows of actions do the user, is looked at once if they are given one `seen`.
+        """
         codes: list[int] = []
         values: list[float] = []
         left = [MOST]  # entries that may still come, namespaces included
-        if any(one in context and other in context for one, other in self._interactions):
-            parts: dict[str, tuple[list[int], list[float]]] = {}
-            for name, value in context.items():
-                parts[name] = [], []
-                self._walk({name: value}, "", 1, left, *parts[name])
-                codes += parts[name][0]
-                values += parts[name][1]
-            for one, other in self._interactions:
-                if one in parts and other in parts:
-                    self._cross(parts[one], parts[other], left, codes, values)
-        else:
+        if not any(one in context and other in context for one, other in self._interactions):
             self._walk(context, "", 1, left, codes, values)
+            return codes, values
+        seen = {} if seen is None else seen
+        parts = {name: self._part(name, value, left, seen) for name, value in context.items()}
+        for own, own_values in parts.values():
+            codes += own
+            values += own_values
+        for one, other in self._interactions:
+            if one in parts and other in parts:
+                _cross(parts[one], parts[other], left, codes, values)
         return codes, values
+
+    def _part(self, name: str, value: Any, left: list[int], seen: Seen) -> Part:
+        """The entries of one name; those of a mapping that was seen before are what they were then."""
+        before = seen.get((name, id(value)))
+        if before is not None:
+            _spend(left, len(before[1][0]))
+            return before[1]
+        part: Part = [], []
+        self._walk({name: value}, "", 1, left, *part)
+        if isinstance(value, Mapping):
+            seen[name, id(value)] = value, part  # with the mapping itself: while it is here, no other has its id
+        return part
 
     def _walk(
         self,
@@ -217,21 +237,22 @@ class Entries:
             self._known[key] = found
         return found
 
-    def _cross(
-        self,
-        one: tuple[list[int], list[float]],
-        other: tuple[list[int], list[float]],
-        left: list[int],
-        codes: list[int],
-        values: list[float],
-    ) -> None:
-        """Every entry of one with every entry of the other: a number if either is."""
-        _spend(left, len(one[0]) * len(other[0]))
-        for a, x in zip(*one, strict=True):
-            for b, y in zip(*other, strict=True):
-                name = (a >> 33) * 31 + (b >> 33) & 0xFFFF
-                codes.append(name << 33 | self._hash(b"%d %d" % (a, b), 4) << 1 | ((a | b) & 1))
-                values.append(min(max(x * y, -LARGEST), LARGEST))
+
+def _cross(one: Part, other: Part, left: list[int], codes: list[int], values: list[float]) -> None:
+    """Every entry of one with every entry of the other: a number if either is.
+
+    A code is mixed from the two as SplitMix64 mixes (Steele, Lea & Flood, 2014).
+    """
+    _spend(left, len(one[0]) * len(other[0]))
+    for a, x in zip(*one, strict=True):
+        high, start = a >> 33, a * 0x9E3779B97F4A7C15
+        for b, y in zip(*other, strict=True):
+            mixed = (start + b * 0xD1B54A32D192ED03) & _WORD_64
+            mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & _WORD_64
+            mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & _WORD_64
+            codes.append((high * 31 + (b >> 33) & 0xFFFF) << 33 | (mixed >> 32) << 1 | ((a | b) & 1))
+            product = x * y
+            values.append(product if -LARGEST <= product <= LARGEST else math.copysign(LARGEST, product))
 
 
 def _spend(left: list[int], n: int) -> None:

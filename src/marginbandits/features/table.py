@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from marginbandits.compiled import kernel
 from marginbandits.contexts import CODES, LARGEST, Rows, Sparse
-from marginbandits.features.entries import Entries
+from marginbandits.features.entries import Entries, Seen
 from marginbandits.features.maps import FeatureMap
 from marginbandits.saving import Part
 from marginbandits.state import COUNT, SQUARES, Field, Journal, Record, zeros
@@ -104,10 +104,10 @@ class Table(Part, Record):
 
     def _codes(self, contexts: Sequence[Mapping[str, Any]]) -> Sparse:
         """What is written in each context, one row each: columns are codes, and in the context's order."""
-        read = []
+        read, seen = [], Seen()
         for position, one in enumerate(contexts):
             try:
-                read.append(self._entries.read(one))
+                read.append(self._entries.read(one, seen))
             except ValueError as error:
                 raise ValueError(f"contexts[{position}]: {error}" if len(contexts) > 1 else str(error)) from None
         if len(read) == 1:

@@ -30,8 +30,9 @@ def test_what_is_played_was_learnt_from_the_last_half_to_whole_window(cls: Any) 
     windowed = cls(3, window=20, seed=0, **identity)
     rounds = _rounds(30)
     _teach(windowed, rounds)
-    assert windowed._forgetting.began.tolist() == [30, 20]
-    assert windowed._forgetting.clock.tolist() == [30, 1]
+    assert windowed.state()["window.began"].tolist() == [30, 20]
+    assert windowed.state()["window.now"][:2].tolist() == [30, 1]
+    assert windowed.began == 20
     deterministic = (mb.LinUCB, mb.SquareCB, mb.RegCB, mb.Cover, mb.EpsilonGreedy, mb.LinTS, mb.Banditron, mb.Newtron)
     if cls in deterministic:  # those whose copies draw nothing
         fresh = cls(3, seed=0, **identity)
@@ -89,18 +90,15 @@ def test_a_learner_begins_again_soon_after_a_change_and_not_before() -> None:
     """Negative control: with a bar that nothing reaches, nothing is followed."""
     agent = mb.LinUCB(4, window="learnt", seed=0)
     _changed(agent, 1, 1000)
-    assert agent._forgetting is not None
-    assert agent._forgetting.began[0] == 0
+    assert agent.began == 0
     agent = mb.LinUCB(4, window="learnt", seed=0)
     _changed(agent, 2, 1000)
-    assert agent._forgetting is not None
-    assert 1000 < agent._forgetting.began[0] < 1100
+    assert 1000 < agent.began < 1100
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(forgetting, "BAR", 1e6)
+        patch.setattr(forgetting, "rose", lambda *_: False)
         agent = mb.LinUCB(4, window="learnt", seed=0)
         _changed(agent, 2, 1000)
-    assert agent._forgetting is not None
-    assert agent._forgetting.began[0] == 0
+    assert agent.began == 0
 
 
 def test_until_it_begins_again_it_is_the_same_learner() -> None:

@@ -22,12 +22,17 @@ class Parametrised:
 
     def parameters(self) -> dict[str, Any]:
         """The constructor's arguments as they were given."""
-        names = inspect.signature(type(self)).parameters
-        return {name: getattr(self, name) for name in names}
+        found = written_out(type(self)).parameters
+        for name, one in found.items():
+            if one.kind is one.VAR_KEYWORD:
+                raise ValueError(
+                    f"{type(self).__name__} takes **{name}, not said to be which: declare **{name}: Unpack[…]"
+                )
+        return {name: getattr(self, name) for name in found}
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self.parameters().items() if value is not None)
-        return f"{type(self).__name__}({given})"
+        own = [name for name in written_out(type(self)).parameters if getattr(self, name, None) is not None]
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in own)})"
 
 
 def written_out(function: Callable[..., object]) -> inspect.Signature:

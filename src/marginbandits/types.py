@@ -76,16 +76,21 @@ class Decision:
     @classmethod
     def from_dict(cls, values: Any) -> Self:
         """The decision that `to_dict` wrote; `learn` checks its action and probability as it does any other's."""
-        known = {one.name for one in fields(cls)}
-        if not isinstance(values, Mapping) or not {"action", "probability"} <= values.keys() <= known:
-            raise ValueError(f"values must be a mapping of {sorted(known)}, got {quoted(values)}")
+        known, needed = [one.name for one in fields(cls)], {"action", "probability"}
+        if not isinstance(values, Mapping):
+            raise ValueError(f"values must be a mapping of {known}, got {quoted(values)}")
+        for missing in sorted(needed - values.keys()):
+            raise ValueError(f"values must have {missing!r}, got {quoted(list(values))}")
+        for other in values.keys() - set(known):
+            raise ValueError(f"values must have nothing but {known}, got {quoted(other)} too: take it out first")
         lists = {name: values[name] for name in values.keys() - {"action", "probability", "actions"}}
         names = values.get("actions")
-        if names is not None and not (isinstance(names, list) and all(isinstance(one, str | int) for one in names)):
+        words = isinstance(names, list) and all(isinstance(one, str) or type(one) is int for one in names)
+        if not (names is None or words):
             raise ValueError(f"actions must be a list of names, got {quoted(names)}")
         try:
             arrays = {name: None if one is None else np.asarray(one, float) for name, one in lists.items()}
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(f"{sorted(lists)} must be lists of numbers, got {quoted(lists)}") from None
         actions = None if names is None else tuple(names)
         return cls(values["action"], values["probability"], **arrays, actions=actions)

@@ -359,7 +359,10 @@ def validated(function: Callable[P, R]) -> Callable[P, R]:
             )
         for name, value in kwargs.items():
             if name not in signature.parameters and not more:
-                raise TypeError(f"{function.__qualname__}() has no argument {name!r}{suggestion(name[:80], names)}")
+                known = [one for one in names if one != "self"]
+                raise TypeError(
+                    f"{function.__qualname__}() has no argument {name[:80]!r}{suggestion(name[:80], known)}"
+                )
             kwargs[name] = _cleaned(rules, name, value)
         return function(*args, **kwargs)
 

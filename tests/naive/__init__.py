@@ -4,7 +4,7 @@ A twin has its kernel's signature. `tests/test_twins.py` runs both on the same i
 what they have written; it fails for a kernel that has no twin here.
 """
 
-from tests.naive import features, laws, mixtures, regression, sampling, tables, trees
+from tests.naive import features, forgetting, laws, mixtures, regression, sampling, tables, trees
 from tests.naive.references import (
     OnlineRegression,
     believed_values,
@@ -29,6 +29,7 @@ __all__ = [
     "Twin",
     "believed_values",
     "features",
+    "forgetting",
     "fourier",
     "langevin_step",
     "laws",

@@ -188,12 +188,12 @@ class TreesExpert(Expert):
         """The rounds of each block, as many as it may keep; forests are fitted to them when they are asked."""
         for block, place in enumerate(places.tolist()):
             if place >= 0:
-                n = min(int(before._held[place]), self._size - 1)
+                n, fitted = int(before._held[place]), min(int(before._fitted[place]), self._most)
+                if n >= max(FIRST, int(self.growth * fitted) + 1):  # it may keep less now, and fits that
+                    n = fitted = min(n, self._most)
                 for new, old in ((self._rows, before._rows), (self._rewards, before._rewards)):
                     new[block, :n] = old[place, :n]
-                self._held[block], self._fits[block] = n, before._fits[place]
-                fitted = min(int(before._fitted[place]), self._most)
-                self._fitted[block] = fitted if n < int(self.growth * fitted) + 1 or n < FIRST else min(n, self._most)
+                self._held[block], self._fitted[block], self._fits[block] = n, fitted, before._fits[place]
 
     def check(self) -> None:
         """What was fitted is kept; and there is not so much more that it should have been fitted again."""

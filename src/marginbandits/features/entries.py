@@ -82,19 +82,24 @@ class Entries:
             seed=self._seed,
         )
 
-    def read(self, context: Mapping[str, Any], seen: Seen | None = None) -> Part:
+    def read(
+        self, context: Mapping[str, Any], seen: Seen | None = None, instead: Mapping[int, int] | None = None
+    ) -> Part:
         """Codes and values of all entries, in the context's order, then those of interactions.
 
         What several contexts share, as rows of actions do the user, is looked at once if they are given one `seen`.
+        Where codes are to be others `instead`, they are so in interactions too.
         """
         codes: list[int] = []
         values: list[float] = []
         left = [MOST]  # entries that may still come, namespaces included
         if not any(one in context and other in context for one, other in self._interactions):
             self._walk(context, "", 1, left, codes, values)
-            return codes, values
-        seen = {} if seen is None else seen
+            return codes if instead is None else [instead.get(code, code) for code in codes], values
+        seen = {} if seen is None or instead is not None else seen
         parts = {name: self._part(name, value, left, seen) for name, value in context.items()}
+        if instead is not None:
+            parts = {name: ([instead.get(one, one) for one in own], also) for name, (own, also) in parts.items()}
         for own, own_values in parts.values():
             codes += own
             values += own_values

@@ -102,12 +102,17 @@ class Table(Part, Record):
         """How often an entry that was learnt had none of its own."""
         return int(self._collisions[0])
 
-    def _codes(self, contexts: Sequence[Mapping[str, Any]]) -> Sparse:
-        """What is written in each context, one row each: columns are codes, and in the context's order."""
+    def _codes(
+        self, contexts: Sequence[Mapping[str, Any]], instead: Mapping[int, int] | None = None, at: int = 0
+    ) -> Sparse:
+        """What is written in each context, one row each: columns are codes, and in the context's order.
+
+        In row `at`, some may be others `instead`.
+        """
         read, seen = [], Seen()
         for position, one in enumerate(contexts):
             try:
-                read.append(self._entries.read(one, seen))
+                read.append(self._entries.read(one, seen, instead if position == at else None))
             except ValueError as error:
                 raise ValueError(f"contexts[{position}]: {error}" if len(contexts) > 1 else str(error)) from None
         if len(read) == 1:
@@ -118,6 +123,12 @@ class Table(Part, Record):
             starts = np.concatenate([[0], np.cumsum([len(one) for one, _ in read])])
         return Sparse(np.array(values, np.float64), np.array(codes, np.int64), starts, CODES)
 
+    def _others(self, code: int) -> tuple[Places, Array]:
+        """All categories of its name that have columns, and how often each was learnt."""
+        owners = self._owners - 1
+        own = np.flatnonzero((owners >= 0) & (owners >> 33 == code >> 33) & (owners & 1 == 0))
+        return owners[own], self._moments[_COUNT, own]
+
     def _start(self, *, sparse: bool) -> Self:
         """A fresh copy, whose rows are sparse or dense."""
         started = copy.deepcopy(self)
@@ -125,7 +136,7 @@ class Table(Part, Record):
         started.n_outputs = 2 ** (BITS[sparse] if self.hash_bits is None else self.hash_bits)
         started._most = started.n_outputs if sparse else max(started.n_outputs // 4, 1)
         started._owners = zeros((started.n_outputs,), np.int64)  # 1 + the code that has the column; 0 where none has
-        started._moments = zeros((4, started.n_outputs))  # of numbers
+        started._moments = zeros((4, started.n_outputs))  # of numbers; of categories how many
         started._collisions = np.zeros(1, np.int64)
         started.attach(Journal())
         return started
@@ -148,7 +159,7 @@ class Table(Part, Record):
         if without:
             keep(self._collisions)
             self._collisions[0] = min(int(self._collisions[0]) + without, COUNT)
-        keep(self._moments, (slice(None), columns[rows.columns & 1 == 1]))
+        keep(self._moments, (slice(None), columns))
         _count(rows.columns, columns, signs, rows.values, self._moments)
         return self._rows(rows, columns, signs)
 

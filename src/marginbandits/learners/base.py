@@ -17,16 +17,16 @@ import numpy.typing as npt
 
 from marginbandits import laws
 from marginbandits.contexts import FLOAT64, Batch, Rows, dense, per_action, several, shared
-from marginbandits.features import Given
+from marginbandits.features import Features
 from marginbandits.learners import offers
 from marginbandits.learners.explaining import explained, predicted
 from marginbandits.learners.explanation import Explanation
 from marginbandits.learners.inputs import Scale, each, is_one_mask, read_decision, read_loss, read_mask, read_masks
 from marginbandits.learners.loop import Loop, Parts
-from marginbandits.learners.offers import Names, is_name
-from marginbandits.learners.options import Options, how_many
+from marginbandits.learners.offers import Names, is_name, plain
+from marginbandits.learners.options import MaybeActionCount, Options, how_many
 from marginbandits.types import Action, Array, Context, Decision, Mask
-from marginbandits.validation import quoted
+from marginbandits.validation import quoted, validated
 
 __all__ = ["Learner", "Parts"]
 
@@ -43,7 +43,8 @@ class Learner(Loop, ABC):
     changes_actions: ClassVar[bool] = False
     """Whether actions may come and go: then every field of its state that has a part for each says so."""
 
-    def __init__(self, n_actions: int | None, *, features: Given, **options: Unpack[Options]) -> None:
+    @validated
+    def __init__(self, n_actions: MaybeActionCount, *, features: Features, **options: Unpack[Options]) -> None:
         super().__init__(features, options.get("seed"))
         self.reward_range, self.loss_range = options.get("reward_range"), options.get("loss_range")
         self.window = options.get("window")
@@ -150,10 +151,15 @@ class Learner(Loop, ABC):
             self._whole([(batch, action, cost, probability) for (batch, _), (action, probability), cost in rounds])
 
     def predict(self, context: Context, *, actions: Any = None) -> Array:
-        """The loss that is predicted of each action, within [0, 1]; refused by learners that predict none."""
+        """The loss that is predicted of each action, or the reward where there is a `reward_range`.
+
+        In the learner's own numbers, as its model has it: it may lie beyond what can happen. Refused by learners that
+        predict none.
+        """
         with self._lock:
             context, _, _ = self._offered(context, None, actions)
-            return predicted(self, self._read(context, None)[0])
+            losses = predicted(self, self._read(context, None)[0])
+            return losses if self._scale is None else np.asarray(self._scale.given(losses))
 
     def explain(self, context: Context, *, available: npt.ArrayLike | None = None, actions: Any = None) -> Explanation:
         """What is predicted of each action, and which entries of the context speak for it and against it.
@@ -164,6 +170,12 @@ class Learner(Loop, ABC):
             context, available, names = self._offered(context, available, actions)
             return explained(self, context, available, names)
 
+    @property
+    def began(self) -> int:
+        """From which round on, counted from 0, what is played was learnt: 0, but for learners with a `window`."""
+        forgetting = self._forgetting
+        return 0 if forgetting is None else int(forgetting.watch.began[forgetting.watch.player])
+
     # Which actions there are.
 
     def add_action(self, action: Action) -> None:
@@ -172,7 +184,7 @@ class Learner(Loop, ABC):
             now = self._changing()
             if not is_name(action) or action in now:
                 raise ValueError(f"action must be a new name beside {quoted(now)}, got {quoted(action)}")
-            self._rearrange([*now, action], [*range(len(now)), -1])
+            self._rearrange([*now, plain(action)], [*range(len(now)), -1])
 
     def retire_action(self, action: Action) -> None:
         """One action less: what was learnt of it is given up, and what was learnt of the others stays."""
@@ -184,7 +196,7 @@ class Learner(Loop, ABC):
             left = [at for at in range(len(now)) if at != place]
             self._rearrange([now[at] for at in left], left)
 
-    def _changing(self) -> list[Action]:
+    def _changing(self) -> tuple[Action, ...]:
         if self.actions is None:
             raise ValueError("actions must have names before some of them come and go: give actions= to the learner")
         if not self.changes_actions:
@@ -211,8 +223,10 @@ class Learner(Loop, ABC):
             return contexts, available, None
         if self._called is not None and offers.is_one_offer(actions):
             return contexts, self._offered(None, available, actions)[1], None
-        offered = several("actions", actions)
-        given = [None] * len(offered) if contexts is None else self._reader.listed(contexts)
+        given = None if contexts is None else self._reader.listed(contexts)
+        one_for_all = isinstance(actions, Mapping) and given is not None
+        offered = [actions] * len(given or ()) if one_for_all else several("actions", actions)
+        given = [None] * len(offered) if given is None else given
         if len(given) != len(offered):
             raise ValueError(f"actions must be offers for each of {len(given)} contexts, got {len(offered)}")
         together = zip(given, offered, strict=True)

@@ -90,15 +90,17 @@ class Early(Record):
         self.rounds[0] = len(self.actions)
 
     def _adopt(self, before: "Early", places: Any) -> None:
-        """The same rounds, where actions have moved to other places; those of one that is gone are left out."""
-        if before.rounds[0] == len(before.actions):
+        """The same rounds, where actions have moved to other places; none if one that was played is gone."""
+        n, where = int(before.rounds[0]), {int(old): new for new, old in enumerate(places) if old >= 0}
+        gone = not self.together and any(int(action) not in where for action in before.actions[:n])
+        if n == len(before.actions) or gone:
             self.rounds[0] = len(self.actions)
             return
-        where = {int(old): new for new, old in enumerate(places) if old >= 0}
-        for i in range(int(before.rounds[0])):
-            if int(before.actions[i]) in where:
-                one = per_action(before.rows[before.starts[i] : before.starts[i + 1]], self.n_actions)
-                self.put(one, where[int(before.actions[i])], *before.results[i].tolist())
+        for i in range(n):
+            rows, action = before.rows[before.starts[i] : before.starts[i + 1]], int(before.actions[i])
+            one = shared([rows]) if self.together else per_action(rows, self.n_actions)
+            if not self.put(one, action if self.together else where[action], *before.results[i].tolist()):
+                return
 
     def fields(self) -> Mapping[str, Field]:
         """The live state."""

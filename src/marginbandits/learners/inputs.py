@@ -50,8 +50,8 @@ class Scale(NamedTuple):
         """What a loss of 1 more is in these numbers."""
         return self.low - self.high if self.rewards else self.high - self.low
 
-    def given(self, loss: float) -> float:
-        """A loss within [0, 1] in these numbers."""
+    def given(self, loss: Any) -> Any:
+        """Losses within [0, 1], one or an array, in these numbers."""
         return (self.high if self.rewards else self.low) + self.slope * loss
 
     def loss(self, loss: Any, reward: Any) -> float:
@@ -78,7 +78,7 @@ def read_loss(loss: Any, reward: Any, scale: Scale | None = None) -> float:
 
 def _within(name: str, value: Any, low: float, high: float) -> float:
     if isinstance(value, _REAL) and not isinstance(value, _TIME) and low <= value <= high:
-        return float(value)
+        return min(max(float(value), low), high)  # numbers of few digits are compared in as few
     raise ValueError(f"{name} must be a number in [{low:.15g}, {high:.15g}], got {quoted(value)}")
 
 

@@ -54,7 +54,7 @@ class Loop(Stored):
     needs_every_row: ClassVar[bool] = False
     """Whether a K x d context must have K rows; then those of unavailable actions are the mean of the others."""
 
-    actions: list[Action] | None
+    actions: tuple[Action, ...] | None
     n_actions: int
     window: int | str | None
 
@@ -79,7 +79,7 @@ class Loop(Stored):
     def _call(self, n_actions: int, actions: Sequence[Action] | None) -> None:
         """There are so many actions, and they are called so."""
         zeros((4, n_actions))  # refused now, where a law, and what it is made of, would be too large
-        self.n_actions, self.actions = n_actions, None if actions is None else list(actions)
+        self.n_actions, self.actions = n_actions, None if actions is None else tuple(actions)
         self._called = None if actions is None else Names(actions)
         self._everything = np.ones(n_actions, bool)
         self._everyone = np.array([0, n_actions])
@@ -120,6 +120,11 @@ class Loop(Stored):
         """Itself, or the copy that plays."""
         return self if self._forgetting is None else self._forgetting.player
 
+    @property
+    def _learners(self) -> tuple[Any, ...]:
+        """Itself, or all its copies."""
+        return (self,) if self._forgetting is None else self._forgetting.copies
+
     def _recipe(self, sparse: bool) -> FeatureMap:
         return feature_map(self.features, sparse=sparse)
 
@@ -157,8 +162,11 @@ class Loop(Stored):
             batch.rows = self._names._transform(batch.rows)
         batch.rows = self._map.transform(batch.rows)
 
-    def _whole(self, rounds: list[Round], *, several: bool = False) -> None:
-        """Learn all of these rounds or none; `several` says that one of them is more than one to its records."""
+    def _whole(self, rounds: list[Round], *, several: bool = False, lost: list[float] | None = None) -> None:
+        """Learn all of these rounds or none; `several` says that one of them is more than one to its records.
+
+        What is `lost` is what they say, unless it is told.
+        """
         journal = self._journal
         journal.begin()
         try:
@@ -167,6 +175,8 @@ class Loop(Stored):
                     journal.keep_all(self._state)  # records that keep themselves do so for one round only
                 for batch, action, loss, probability in rounds:
                     self._learn(batch, action, loss, probability)
+                if self._forgetting is not None and rounds:
+                    self._forgetting.look(self, lost or [loss for _, _, loss, _ in rounds])
             except BaseException:  # an oracle, memory, an interrupt: nothing may have happened
                 journal.undo()
                 raise
@@ -242,16 +252,16 @@ class Loop(Stored):
         self._forgetting = Forgetting(self.window, shape, started.n_outputs)
         return self._forgetting.begin(self)
 
-    def _rearrange(self, actions: list[Action], places: list[int]) -> None:
+    def _rearrange(self, actions: Sequence[Action], places: list[int]) -> None:
         """The same with these actions: the i-th begins with what was learnt at `places[i]`, or with nothing if -1."""
         before, drawn, records = dict(vars(self)), self._rng.bit_generator.state, self._journal.records
         try:
             self._settle()
             self._call(len(actions), actions)
-            if self._shape is not None and self._state is not None and self._map is not None and not self._shape.shared:
-                self._move(self._shape, self._state, self._map, np.array(places))
+            if self._shape is not None and self._state is not None and self._map is not None:
+                one_for_all = self._shape.shared
+                self._move(self._shape, self._state, self._map, np.array([0] if one_for_all else places))
         except BaseException:  # memory, an interrupt: nothing may have happened
-            vars(self).clear()
             vars(self).update(before)
             self._journal.records, self._rng.bit_generator.state = records, drawn
             raise

@@ -165,7 +165,7 @@ class Mixture(Learner):
         """Every expert with how far it is believed, and its mean squared error so far, the most believed first."""
         with self._lock:
             player = self._mixture()
-            weights, errors = player._weights().tolist(), (player._errors / player._rounds).tolist()
+            weights, errors = player._weights().tolist(), (player._errors / max(player._rounds[0], 1.0)).tolist()
             found = map(Belief, player._recipes, weights, errors)
         return sorted(found, key=lambda one: -one.weight)
 

@@ -27,7 +27,7 @@ from marginbandits import frames
 from marginbandits.types import Action, Mask
 from marginbandits.validation import quoted
 
-__all__ = ["Names", "is_name", "is_one_offer", "rows"]
+__all__ = ["Names", "is_name", "is_one_offer", "plain", "rows"]
 
 INTERACTIONS = [["user", "action"], ["user", "id"]]
 """Of a context with these, where nobody says otherwise."""
@@ -37,13 +37,12 @@ class Names:
     """The names of actions, in order."""
 
     def __init__(self, names: Iterable[Action]) -> None:
-        self.names = tuple(names)
+        self.names = tuple(map(plain, names))
         self._places = {name: place for place, name in enumerate(self.names)}
 
     def place(self, action: object) -> int:
         """Where an action stands; numbers are no names unless they were given as such."""
-        known: Any = action if isinstance(action, str | int | np.integer) and not isinstance(action, bool) else None
-        place = self._places.get(known)
+        place = self._places.get(plain(action)) if is_name(action) else None
         if place is None:
             raise ValueError(f"action must be one of {quoted(self.names)}, got {quoted(action)}")
         return place
@@ -74,15 +73,24 @@ def rows(context: Any, offered: object) -> list[dict[str, Any]]:
             raise ValueError(f"actions must have words or whole numbers for names, got {quoted(name)}")
         if not (features is None or isinstance(features, Mapping)):
             raise ValueError(f"actions[{quoted(name)}] must be names and values, or None, got {quoted(features)}")
-        found.append({**user, "action": features or {}, "id": str(name)})
+        found.append({**user, "action": features or {}, "id": str(plain(name))})
+    if len({one["id"] for one in found}) < len(found):
+        raise ValueError(f"actions must have names that differ as words, got {quoted(list(offered))}")
     return found
 
 
 def is_name(action: object) -> bool:
-    """Whether an action can be called so: a word, or a whole number."""
-    return isinstance(action, str | int) and not isinstance(action, bool)
+    """Whether an action can be called so: a word, or a whole number of at most 63 bits."""
+    if isinstance(action, int | np.integer) and not isinstance(action, bool | np.timedelta64):
+        return bool(-(2**63) < action < 2**63)
+    return isinstance(action, str)
+
+
+def plain(name: Any) -> Action:
+    """A name as it is written to files and logs."""
+    return str.__str__(name) if isinstance(name, str) else int(name)
 
 
 def is_one_offer(actions: object) -> bool:
     """Whether it is what every one of several rounds offers, and not a sequence of offers."""
-    return not isinstance(actions, Sequence) or any(isinstance(one, str | int) for one in actions)
+    return not isinstance(actions, Sequence) or any(is_name(one) for one in actions)

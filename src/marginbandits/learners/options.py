@@ -16,8 +16,11 @@ True
 from collections.abc import Iterator, Sequence
 from typing import Annotated, TypedDict
 
+import numpy as np
+
+from marginbandits.learners.offers import is_name, plain
 from marginbandits.types import Action
-from marginbandits.validation import Choice, Constraint, Instance, Integer, ListOf, OneOf, Real, Seed, quoted
+from marginbandits.validation import Choice, Constraint, Instance, Integer, OneOf, Real, Seed
 
 __all__ = ["MaybeActionCount", "Options", "how_many"]
 
@@ -45,6 +48,26 @@ class Range(Constraint):
         yield from ([], [0.0], [0.0, 1.0, 2.0], [1.0, 0.0], [1.0, 1.0], "ab", 3, [0.0, float("nan")], [0, "1"])
 
 
+class Labels(Constraint):
+    """Two or more different names."""
+
+    def __str__(self) -> str:
+        return "a list of two or more different words or whole numbers"
+
+    def clean(self, value: object) -> list[Action]:
+        """The list."""
+        given = value.tolist() if isinstance(value, np.ndarray) and value.ndim == 1 else value
+        if isinstance(given, list | tuple) and len(given) > 1 and all(is_name(one) for one in given):
+            names = [plain(one) for one in given]
+            if len(set(names)) == len(names):
+                return names
+        raise ValueError
+
+    def bad_values(self) -> Iterator[object]:
+        """Too few, the same twice, and what is no name."""
+        yield from ([], ["a"], ["a", "a"], ["a", None], ["a", 1.5], ["a", True], "ab", 3, [2**63, 1], ["a", ["b"]])
+
+
 MaybeActionCount = Annotated[int | None, OneOf(Integer(2, 10**7), NOTHING)]
 """K, or None where `actions` are named."""
 
@@ -52,7 +75,7 @@ MaybeActionCount = Annotated[int | None, OneOf(Integer(2, 10**7), NOTHING)]
 class Options(TypedDict, total=False):
     """Beside its own parameters."""
 
-    actions: Annotated[Sequence[Action] | None, OneOf(ListOf(OneOf(Instance(str), Integer())), NOTHING)]
+    actions: Annotated[Sequence[Action] | None, OneOf(Labels(), NOTHING)]
     reward_range: Annotated[tuple[float, float] | None, OneOf(Range(), NOTHING)]
     loss_range: Annotated[tuple[float, float] | None, OneOf(Range(), NOTHING)]
     window: Annotated[int | str | None, OneOf(Integer(2, 10**9), Choice("learnt"), NOTHING)]
@@ -60,13 +83,11 @@ class Options(TypedDict, total=False):
 
 
 def how_many(n_actions: int | None, actions: Sequence[Action] | None) -> int:
-    """K, by number or by names: two or more, no two of them the same."""
+    """K, by number or by names."""
     if actions is None:
         if n_actions is None:
             raise ValueError("n_actions must be a whole number at least 2 where no actions are named, got None")
         return n_actions
-    if len(actions) < 2 or len(set(actions)) < len(actions):
-        raise ValueError(f"actions must be two or more different names, got {quoted(actions)}")
     if n_actions not in (None, len(actions)):
         raise ValueError(f"n_actions must be as many as the {len(actions)} actions, got {n_actions}")
     return len(actions)

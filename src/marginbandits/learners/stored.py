@@ -43,7 +43,7 @@ class Stored(Parametrised, ABC):
 
     @property
     @abstractmethod
-    def _playing(self) -> Any: ...
+    def _learners(self) -> tuple[Any, ...]: ...
 
     @abstractmethod
     def _start(self, shape: Shape, size: int | None = None) -> None: ...
@@ -132,14 +132,28 @@ class Stored(Parametrised, ABC):
         for field_name, field in self._state.fields().items():
             archive.get(field_name, field)
         self._state.check()
-        self._playing._check()
+        for one in self._learners:
+            one._check()
 
     def _check(self) -> None:
         """Raise a ValueError where parts of the state contradict each other."""
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._lock:  # what is copied or pickled is one state, whoever learns meanwhile
-            return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_lock"})
+        state = dict(vars(self))
+        lock = state.pop("_lock", None)
+        if lock is None:  # a copy that another learner keeps, and is copied with, generator and journal shared
+            return state
+        with lock:  # what is copied or pickled is one state, whoever learns meanwhile
+            return copy.deepcopy({**vars(self), "_lock": None})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=threading.RLock())
+        vars(self).update(state)
+        if "_lock" in state:
+            self._lock = threading.RLock()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        twin = object.__new__(type(self))
+        memo[id(self)] = twin
+        state = self.__getstate__()
+        twin.__setstate__(state if "_lock" in state else copy.deepcopy(state, memo))
+        return twin

@@ -47,7 +47,8 @@ class Supervised(RidgeLearner):
                 raise ValueError(f"losses must be {len(one.mask)} numbers, got {len(costs)}")
             self._rest[:] = costs[1:]  # copies of the learner share it
             try:
-                self._whole([(one, 0, costs[0], 1.0)], several=True)
+                law = self._law_of(*self._read(context, None))  # what was played would have lost
+                self._whole([(one, 0, costs[0], 1.0)], several=True, lost=[float(law @ costs)])
             finally:
                 self._rest.clear()
 

@@ -146,10 +146,6 @@ class HingeLMC(Learner):
             return super()._fields()
         return without_young_blocks(super()._fields(), self._ridge, self._reservoir, self._target)
 
-    def _check(self) -> None:
-        if self._wide is None and not self._monitor.rounds:
-            raise ValueError("monitor.weights must count the rounds learnt")
-
     def _restore(self, archive: Archive) -> None:
         if self._forgetting is not None or self._wide is not None:
             super()._restore(archive)
@@ -236,6 +232,8 @@ class HingeLMC(Learner):
     def _diagnosed(self) -> RunDiagnostics:
         if self._wide is not None:
             raise ValueError("there is nothing to diagnose of wide contexts: no particles are drawn for them")
+        if not self._monitor.rounds:
+            raise ValueError("there is nothing to diagnose before the next learn: what was learnt has been given up")
         counted, total, squares, largest, above = self._monitor.weights.tolist()
         agreement, potential = self._monitor.recent()
         until, agreement_curve, potential_curve = self._monitor.curves()

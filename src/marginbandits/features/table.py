@@ -148,8 +148,10 @@ class Table(Part, Record):
         if without:
             keep(self._collisions)
             self._collisions[0] = min(int(self._collisions[0]) + without, COUNT)
-        keep(self._moments, (slice(None), columns[rows.columns & 1 == 1]))
-        _count(rows.columns, columns, signs, rows.values, self._moments)
+        numbers = columns[rows.columns & 1 == 1]
+        if len(numbers):
+            keep(self._moments, (slice(None), numbers))
+            _count(rows.columns, columns, signs, rows.values, self._moments)
         return self._rows(rows, columns, signs)
 
     def _places(self, rows: Sparse, *, claim: bool) -> tuple[Places, Places, Flags]:

@@ -73,7 +73,7 @@ def prior_of(values: Array, share: float) -> float:
     total = 0.0
     for k in range(values.shape[0]):
         total += values[k] * values[k]
-    return share * max(total / max(values.shape[0], 1), _LEAST)
+    return float(share * max(total / max(values.shape[0], 1), _LEAST))
 
 
 @kernel

@@ -16,8 +16,8 @@ Sparse rows are mostly rare words, of which all actions know as little, and whic
 
 and without any one of the three whole actions are given up, or all are tried for ever: docs/text.md.
 
-Chapelle & Li (2011), "An empirical evaluation of Thompson sampling", algorithm 3; Vaswani et al. (2020), "Old dog learns
-new tricks: randomized UCB for bandit problems" (one u for all); Böhning & Lindsay (1988), "Monotonicity of
+Chapelle & Li (2011), "An empirical evaluation of Thompson sampling", algorithm 3; Vaswani et al. (2020), "Old dog
+learns new tricks: randomized UCB for bandit problems" (one u for all); Böhning & Lindsay (1988), "Monotonicity of
 quadratic-approximation algorithms" (¼).
 
 >>> agent = LogisticTS(n_actions=2, seed=0)

@@ -17,7 +17,6 @@ Crammer, Kulesza & Dredze (2009), "Adaptive regularization of weight vectors".
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -44,7 +43,7 @@ class WidePosterior(Diagonal):
 
     def scores(self, batch: Batch) -> tuple[Array, Array]:
         """Of each action: the mean of its score, and its deviation at temperature 1."""
-        means, deviations = super().scores(replace(batch, rows=_within(batch)))
+        means, deviations = super().scores(Batch(_within(batch), batch.shared, batch.starts, batch.mask))
         return means, SPREAD * deviations
 
     def learn(self, one: Batch, action: int, loss: float, margin: float, squared: bool) -> None:
@@ -71,4 +70,4 @@ def _within(batch: Batch) -> Sparse:
     """Rows whose squares, over any precision, are numbers that can be told apart."""
     rows = batch.rows
     assert isinstance(rows, Sparse)
-    return replace(rows, values=np.clip(rows.values, -_LARGEST, _LARGEST))
+    return Sparse(np.clip(rows.values, -_LARGEST, _LARGEST), rows.columns, rows.starts, rows.width)

@@ -14,7 +14,7 @@ Sparse rows are mostly rare words, of which all actions know as little, and whic
     a column never seen is known         as if it had been seen `regularisation` times (`oracles.diagonal`)
     a round counts for z_i²/4            the largest σ(1 - σ), so that steps shrink also where rewards are rare
 
-and without any one of the three whole actions are given up, or all are tried for ever: docs/text.md.
+What that is worth is in docs/text.md.
 
 Chapelle & Li (2011), "An empirical evaluation of Thompson sampling", algorithm 3; Vaswani et al. (2020), "Old dog
 learns new tricks: randomized UCB for bandit problems" (one u for all); Böhning & Lindsay (1988), "Monotonicity of

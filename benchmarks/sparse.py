@@ -59,10 +59,10 @@ def microseconds(build: Callable[..., mb.Learner], n: int) -> tuple[float, ...]:
     return tuple((1e6 * np.median(spent, 1)).tolist())
 
 
-def documents(n: int, seed: int = 0) -> Iterator[tuple[Any, int]]:
-    """Words that are common to all topics follow Zipf's law, those of a topic a flatter one."""
+def texts(n: int, seed: int = 0) -> Iterator[tuple[list[int], int]]:
+    """Words and topic of each: those common to all topics follow Zipf's law, those of a topic a flatter one."""
     rng = np.random.default_rng(seed)
-    places = rng.permutation(COLUMNS)[:WORDS]
+    names = rng.permutation(COLUMNS)[:WORDS]
     topics = rng.integers(WORDS, size=(K, OWN))
     common, own = (np.cumsum(1.0 / np.arange(1, size + 1) ** power) for size, power in ((WORDS, 1.0), (OWN, 0.7)))
     for topic in rng.integers(K, size=n).tolist():
@@ -70,18 +70,23 @@ def documents(n: int, seed: int = 0) -> Iterator[tuple[Any, int]]:
         some = rng.binomial(length, 0.25)
         any_topic = np.searchsorted(common, common[-1] * rng.random(length - some))
         of_topic = topics[topic, np.searchsorted(own, own[-1] * rng.random(some))]
-        columns, counts = np.unique(places[np.concatenate([any_topic, of_topic])], return_counts=True)
+        yield names[np.concatenate([any_topic, of_topic])].tolist(), topic
+
+
+def documents(n: int) -> Iterator[tuple[Any, int]]:
+    for words, topic in texts(n):
+        columns, counts = np.unique(words, return_counts=True)
         yield row(columns, counts.astype(float), COLUMNS), topic
 
 
-def misread(agent: mb.Learner, texts: list[tuple[Any, int]]) -> float:
+def misread(agent: mb.Learner, given: list[tuple[Any, int]]) -> float:
     total = 0.0
-    for x, topic in texts:
+    for x, topic in given:
         decision = agent.act(x)
         loss = float(decision.action != topic)
         agent.learn(x, decision, loss)
         total += loss
-    return total / len(texts)
+    return total / len(given)
 
 
 def logged(path: Path) -> Iterator[tuple[Any, mb.Decision, float]]:
@@ -113,10 +118,10 @@ def main() -> None:
         narrow, wide = microseconds(build, min(options.rounds, 200))
         print(f"{build.__name__:<16}{narrow:>8.0f}{wide:>8.0f}{wide / narrow:>8.2f}", flush=True)
     kinds: dict[str, Any] = {"default": "raw", "Identity": mb.Identity()}
-    texts = list(documents(options.rounds))
+    read = list(documents(options.rounds))
     print(f"\n{'misread':<16}" + "".join(f"{kind:>10}" for kind in kinds))
     for name, build in READERS.items():
-        lost = [misread(build(K, features=features, seed=0), texts) for features in kinds.values()]
+        lost = [misread(build(K, features=features, seed=0), read) for features in kinds.values()]
         print(f"{name:<16}" + "".join(f"{one:>10.3f}" for one in lost), flush=True)
     if options.log is not None:
         rounds = list(logged(options.log))

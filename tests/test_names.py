@@ -15,6 +15,7 @@ import scipy.sparse
 import marginbandits as mb
 from marginbandits import frames
 from marginbandits.contexts import Sparse
+from marginbandits.features import entries
 from marginbandits.features.entries import Entries
 
 
@@ -75,6 +76,17 @@ def test_these_mean_the_same(one: Any, other: Any) -> None:
 )
 def test_these_do_not(one: Any, other: Any) -> None:
     assert read(one) != read(other)
+
+
+@pytest.mark.parametrize("most", [2**16, 8])
+def test_codes_are_the_same_however_much_is_remembered(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entries, "_REMEMBERED", most)
+    contexts = [{"tags": [f"tag {k % 5}", f"tag {k}"], "kind": f"kind{k % 3}", "size": k} for k in range(40)]
+    one = Entries(**USUAL)
+    for _ in range(2):
+        assert [one.read(context) for context in contexts] == [Entries(**USUAL).read(context) for context in contexts]
+    assert sum(map(len, one._values.values())) == one._n_values <= most
+    assert one.read({"tags": ("tag 3", "tag 3")}) == one.read({"tags": ["tag 3", "tag 3"]})
 
 
 def test_declarations() -> None:

@@ -17,6 +17,8 @@ from tests.test_contract import LEARNERS
 
 K, D = 4, 12
 SPARSE = [learner for learner in LEARNERS if learner.takes_sparse]
+WIDE = [mb.HingeLMC, mb.LogisticTS]
+"""Who has a form of its own for them."""
 Round = tuple[Array, Mask, int, float]
 
 
@@ -51,7 +53,7 @@ def test_who_takes_sparse_rows() -> None:
 
 
 @pytest.mark.parametrize("matrix", [False, True])
-@pytest.mark.parametrize("learner", [one for one in SPARSE if one is not mb.HingeLMC])  # which has a form for them
+@pytest.mark.parametrize("learner", [one for one in SPARSE if one not in WIDE])
 def test_sparse_rows_teach_what_dense_ones_do(learner: Any, matrix: bool) -> None:
     one, two = (learner(K, features=mb.Bias(), seed=0) for _ in range(2))
     for each in rounds(60, matrix):

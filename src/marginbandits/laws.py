@@ -14,6 +14,8 @@ array([0. , 0.5, 0.5, 1. , 0. , 0. ])
 array([0.1 , 0.45, 0.45, 0.85, 0.  , 0.15])
 """
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,7 +23,7 @@ from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch
 from marginbandits.types import Array, Mask
 
-__all__ = ["explored", "floored", "greedy", "proportional", "uniform"]
+__all__ = ["explored", "floored", "greedy", "moved_together", "proportional", "uniform"]
 
 Places = npt.NDArray[np.int64]
 
@@ -43,6 +45,20 @@ def proportional(values: Array, batch: Batch) -> Array:
     """Each available action in proportion to its non-negative value; uniform where all are 0."""
     law = np.empty(len(values))
     _proportional(values, batch.starts, batch.mask, law)
+    return law
+
+
+def moved_together(means: Array, deviations: Array, batch: Batch) -> Array:
+    """P(m_a + uσ_a is the largest) for one standard normal u: what all are equally unsure of moves no choice.
+
+    >>> from marginbandits.contexts import per_action
+    >>> alone = per_action(np.zeros((1, 1)), n_actions=3)
+    >>> moved_together(np.array([0.5, 0.0, 0.0]), np.array([7.0, 7.0, 7.5]), alone).round(3)
+    array([0.841, 0.   , 0.159])
+    """
+    law = np.empty(len(means))
+    if not _moved_together(means, deviations, batch.starts, batch.mask, law):
+        raise FloatingPointError("the model's numbers are no longer finite")
     return law
 
 
@@ -76,6 +92,40 @@ def greedy_each(scores: Array, starts: Places, mask: Mask, law: Array) -> bool:
         if ties > 1:
             for k in range(starts[i], starts[i + 1]):
                 law[k] /= ties
+    return True
+
+
+@kernel
+def _moved_together(means: Array, deviations: Array, starts: Places, mask: Mask, law: Array) -> bool:
+    """Along the upper hull of the lines m + uσ, from the least slope to the largest. False at a NaN."""
+    for i in range(starts.shape[0] - 1):
+        now = -1
+        for k in range(starts[i], starts[i + 1]):
+            law[k] = 0.0
+            if np.isnan(means[k]) or np.isnan(deviations[k]):
+                return False
+            if mask[k] and (
+                now < 0
+                or deviations[k] < deviations[now]
+                or (deviations[k] == deviations[now] and means[k] > means[now])
+            ):
+                now = k
+        below = 0.0  # the probability of all u so far
+        while now >= 0:
+            following, crossing = -1, math.inf
+            for k in range(starts[i], starts[i + 1]):
+                if mask[k] and deviations[k] > deviations[now]:
+                    u = (means[now] - means[k]) / (deviations[k] - deviations[now])
+                    if u < crossing or (following >= 0 and u == crossing and deviations[k] > deviations[following]):
+                        following, crossing = k, u
+            until = 0.5 * math.erfc(-crossing / math.sqrt(2.0))
+            ties = 0
+            for k in range(starts[i], starts[i + 1]):
+                ties += mask[k] and deviations[k] == deviations[now] and means[k] == means[now]
+            for k in range(starts[i], starts[i + 1]):
+                if mask[k] and deviations[k] == deviations[now] and means[k] == means[now]:
+                    law[k] = (until - below) / ties
+            now, below = following, until
     return True
 
 

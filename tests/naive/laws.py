@@ -30,6 +30,29 @@ def greedy_each(scores: Array, starts: Places, mask: Mask, law: Array) -> bool:
     return not np.isnan(scores).any()
 
 
+def _batch_lines(rng: np.random.Generator) -> tuple[Array, Array, Places, Mask, Array]:
+    scores, starts, mask, law = _batch_scores(rng)
+    return np.clip(scores, -9, 9), np.abs(some(rng, len(mask))), starts, mask, law
+
+
+@twin(laws._moved_together, _batch_lines)
+def moved_together(means: Array, deviations: Array, starts: Places, mask: Mask, law: Array) -> bool:
+    """Each line is the highest between its last crossing with a flatter one and its first with a steeper one."""
+    if np.isnan(means).any():
+        return False
+    for span in spans(starts):
+        lines = {k: (deviations[k], means[k]) for k in range(span.start, span.stop) if mask[k]}
+        law[span] = 0.0
+        for k, (slope, height) in lines.items():
+            others = list(lines.values())
+            if any(s == slope and h > height for s, h in others):
+                continue
+            low = max([(h - height) / (slope - s) for s, h in others if s < slope], default=-np.inf)
+            high = min([(height - h) / (s - slope) for s, h in others if s > slope], default=np.inf)
+            law[k] = max(ndtr(high) - ndtr(low), 0.0) / others.count((slope, height))
+    return True
+
+
 def _batch_values(rng: np.random.Generator) -> tuple[Array, Places, Mask, Array]:
     starts, mask = layout(rng, shared=True)
     return np.abs(some(rng, len(mask))), starts, mask, np.empty(len(mask))

@@ -43,6 +43,7 @@ _PLAIN = "biufU"
 """NumPy's kinds that are numbers, booleans or strings."""
 _REMEMBERED, _SHORT = 2**16, 100
 _WORD = re.compile(r"\w+")
+_NONE: dict[str, int] = {}
 _BETWEEN = "\x1f"
 """Between a name and its value: what no name or value has, unless it means to be taken for another."""
 
@@ -71,7 +72,9 @@ class Entries:
         self._text, self._categorical, self._drop = frozenset(text), frozenset(categorical), frozenset(drop)
         self._interactions, self._seed = tuple(interactions), seed
         self._key = seed.to_bytes(4, "little")
-        self._known: dict[Any, Any] = {}
+        self._known: dict[Any, Any] = {}  # codes of numbers' names, and of whole strings
+        self._values: dict[str, dict[str, int]] = {}  # of categories, name by name
+        self._n_values = 0
 
     def __deepcopy__(self, memo: Any) -> "Entries":
         return Entries(
@@ -163,7 +166,7 @@ class Entries:
             codes.append(self._code(path, _BETWEEN, number=False))
             values.append(1.0)
         elif isinstance(value, bool):
-            codes += self._category(path, str(value))
+            codes.append(self._category(path, str(value)))
             values.append(1.0)
         elif isinstance(value, str):
             found = self._string(path, str.__str__(value), left)
@@ -175,7 +178,7 @@ class Entries:
             if not -LARGEST <= value <= LARGEST:  # type: ignore[operator]  # every real number can be compared
                 raise ValueError(f"context[{quoted(path)}] must be a number within ±1e100, got {quoted(value)}")
             number = path not in self._categorical
-            codes += [self._named(path)] if number else self._category(path, repr(float(value)))
+            codes.append(self._named(path) if number else self._category(path, repr(float(value))))
             values.append(float(value) if number else 1.0)
         elif isinstance(value, list | tuple | AbstractSet | np.ndarray):
             self._several(path, value, left, codes, values)
@@ -187,13 +190,17 @@ class Entries:
 
     def _several(self, path: str, value: Any, left: list[int], codes: list[int], values: list[float]) -> None:
         """A bag of strings, or numbers by their places."""
+        if type(value) is list and set(map(type, value)) == {str}:  # what most bags are
+            _spend(left, len(value))
+            codes += self._words(path, value)
+            values += [1.0] * len(value)
+            return
         plain = not isinstance(value, np.ndarray) or value.dtype.kind in _PLAIN
         items = [one.item() if isinstance(one, np.generic) else one for one in value] if plain else [value]
         _spend(left, len(items))
         if all(isinstance(item, str) for item in items):
             words = [str.__str__(item) for item in items]
-            for word in sorted(words) if isinstance(value, AbstractSet) else words:
-                codes += self._category(path, word)
+            codes += self._words(path, sorted(words) if isinstance(value, AbstractSet) else words)
             values += [1.0] * len(words)
         elif not isinstance(value, AbstractSet) and all(isinstance(item, numbers.Real) for item in items):
             for place, item in enumerate(items):
@@ -213,24 +220,44 @@ class Entries:
             _refuse_long(path, value)
             words = _WORD.findall(value.lower())
             _spend(left, len(words))
-            found = [code for word in words for code in self._category(path, word)]
+            found = self._words(path, words)
         else:
-            found = self._category(path, value)
+            found = [self._category(path, value)]
         return self._remember((path, value), found, path + value)
 
-    def _category(self, path: str, value: str) -> list[int]:
+    def _words(self, path: str, words: list[str]) -> list[int]:
+        """The codes of several values of one name."""
+        known = self._values.get(path, _NONE)
+        found = list(map(known.get, words))
+        if None not in found:
+            return found  # type: ignore[return-value]  # by the line above
+        return [self._category(path, word) for word in words]
+
+    def _category(self, path: str, value: str) -> int:
         """The code of a name and value."""
-        found: list[int] | None = self._known.get((path, value, None))
+        found = self._values.get(path, _NONE).get(value)
         if found is None:
             _refuse_long(path, value)
-            found = self._remember((path, value, None), [self._code(path, value, number=False)], path + value)
+            found = self._code(path, value, number=False)
+            if len(path) + len(value) <= _SHORT:
+                if self._n_values >= _REMEMBERED:
+                    self._values.clear()
+                    self._n_values = 0
+                self._values.setdefault(path, {})[value] = found
+                self._n_values += 1
         return found
 
     def _code(self, path: str, value: str, *, number: bool) -> int:
         """16 bits of the name, 32 of name and value, and whether it is a number."""
         _refuse_long(path, path)
-        name, both = (text.encode("utf-8", "surrogatepass") for text in (path, path + _BETWEEN + value))
-        return self._hash(name, 2) << 33 | self._hash(both, 4) << 1 | number
+        both = (path + _BETWEEN + value).encode("utf-8", "surrogatepass")
+        return self._name(path) << 33 | self._hash(both, 4) << 1 | number
+
+    def _name(self, path: str) -> int:
+        found: int | None = self._known.get((path,))
+        if found is None:
+            found = self._remember((path,), self._hash(path.encode("utf-8", "surrogatepass"), 2), path)
+        return found
 
     def _hash(self, text: bytes, size: int) -> int:
         return int.from_bytes(hashlib.blake2b(text, digest_size=size, key=self._key).digest(), "little")

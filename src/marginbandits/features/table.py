@@ -159,9 +159,18 @@ class Table(Part, Record):
         if without:
             keep(self._collisions)
             self._collisions[0] = min(int(self._collisions[0]) + without, COUNT)
-        keep(self._moments, (slice(None), columns))
-        _count(rows.columns, columns, signs, rows.values, self._moments)
+        self._count(rows, columns, signs)
         return self._rows(rows, columns, signs)
+
+    def _count(self, rows: Sparse, columns: Places, signs: Places) -> None:
+        """How large numbers are, and how often categories come that have columns of their own."""
+        numbers = rows.columns & 1 == 1
+        own = columns[~numbers & (self._owners[columns] == rows.columns + 1)]
+        self.journal.keep(self._moments, (_COUNT, own))
+        self._moments[_COUNT, own] += 1.0
+        if numbers.any():
+            self.journal.keep(self._moments, (slice(None), columns[numbers]))
+            _count(rows.columns, columns, signs, rows.values, self._moments)
 
     def _places(self, rows: Sparse, *, claim: bool) -> tuple[Places, Places, Flags]:
         n = len(rows.columns)

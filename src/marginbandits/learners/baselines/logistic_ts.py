@@ -6,7 +6,19 @@ Each model is N(m, diag(1/q)). A round moves it to the posterior mode of one log
 
 and an action is played with the probability that its score <w, z> is the largest, as in `LinTS`.
 
-Chapelle & Li (2011), "An empirical evaluation of Thompson sampling", algorithm 3.
+Sparse rows are mostly rare words, of which all actions know as little, and which no round tells much of. There
+
+    the scores are moved together        by one normal u, each to its mean + uσ: each is still a draw of its posterior,
+                                         but what all are equally unsure of cancels, where K draws apart would
+                                         mostly differ by it
+    a column never seen is known         as if it had been seen `regularisation` times (`oracles.diagonal`)
+    a round counts for z_i²/4            the largest σ(1 - σ), so that steps shrink also where rewards are rare
+
+What that is worth is in docs/text.md.
+
+Chapelle & Li (2011), "An empirical evaluation of Thompson sampling", algorithm 3; Vaswani et al. (2020), "Old dog
+learns new tricks: randomized UCB for bandit problems" (one u for all); Böhning & Lindsay (1988), "Monotonicity of
+quadratic-approximation algorithms" (¼).
 
 >>> agent = LogisticTS(n_actions=2, seed=0)
 >>> for _ in range(100):
@@ -22,12 +34,13 @@ from typing import Annotated, Unpack
 import numpy as np
 from scipy.special import expit
 
-from marginbandits import policies
+from marginbandits import laws, policies
 from marginbandits.compiled import kernel
-from marginbandits.contexts import Batch, Shape, filled
+from marginbandits.contexts import Batch, Shape, Sparse, dense
 from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.options import MaybeActionCount, Options
+from marginbandits.oracles.diagonal import Diagonal, prior_of
 from marginbandits.state import SQUARES, Field, zeros
 from marginbandits.types import Array
 from marginbandits.validation import Integer, Real, validated
@@ -44,7 +57,7 @@ FAR = 1e140
 class LogisticTS(Learner):
     """Posterior sampling on logistic regression; `scale` widens or narrows the posterior.
 
-    O(Kd) a round, d being what is filled.
+    O(Kd) a round, d being what is filled; `n_particles` is for dense K x d contexts only.
     """
 
     journals = True
@@ -68,7 +81,12 @@ class LogisticTS(Learner):
         self.n_particles = n_particles
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
-        self._mean, self._precision = zeros((2, 1 if shape.shared else self.n_actions, n_features))
+        n_blocks = 1 if shape.shared else self.n_actions
+        self._wide = Diagonal(n_blocks, n_features, 0.0, self.regularisation) if shape.sparse else None
+        if self._wide is not None:
+            self._mean, self._precision = self._wide.mean, self._wide.precision
+            return {"wide": self._wide}
+        self._mean, self._precision = zeros((2, n_blocks, n_features))
         self._precision[...] = self.regularisation
         self._directions = zeros((self.n_particles if shape.shared else 0, n_features))
         self._rng.standard_normal(out=self._directions)
@@ -80,35 +98,41 @@ class LogisticTS(Learner):
         }
 
     def _law(self, one: Batch) -> Array:
-        columns, rows = filled(one.rows)
-        precision, mean = self._precision[:, columns], (self._mean[:, columns] * rows).sum(1)
+        if self._wide is not None:
+            means, deviations = self._wide.scores(one)
+            return laws.moved_together(means, self.scale * deviations, one)
+        rows = dense(one.rows)
+        mean = (self._mean * rows).sum(1)
         if not one.shared:
-            deviation = self.scale * np.sqrt((rows**2 / precision).sum(1))
+            deviation = self.scale * np.sqrt((rows**2 / self._precision).sum(1))
             # Beyond these every difference is one of certainty.
             return policies.largest_of_normals(np.clip(mean, -FAR, FAR), np.minimum(deviation, FAR), one.mask)
-        draws = mean + self.scale * (self._directions[:, columns] / np.sqrt(precision)) @ rows.T
+        draws = mean + self.scale * (self._directions / np.sqrt(self._precision)) @ rows.T
         return np.asarray(policies.greedy(draws, one.mask).mean(0))
 
     def _predicted(self, batch: Batch) -> Array:
-        columns, rows = filled(batch.rows)
-        return np.asarray(expit(-(self._mean[:, columns] * rows).sum(1)))
+        scores = (self._mean * dense(batch.rows)).sum(1) if self._wide is None else self._wide.scores(batch)[0]
+        return np.asarray(expit(-scores))
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
-        columns, rows = filled(one.rows)
-        where = (one.block(action), columns)
+        rows, at, block = one.rows, one.row(action), one.block(action)
+        columns, row = rows.row(at) if isinstance(rows, Sparse) else (slice(None), rows[at])
+        where = block, columns
         self._journal.keep(self._mean, where)
         self._journal.keep(self._precision, where)
         mean, precision = self._mean[where], self._precision[where]
-        _update(mean, precision, rows[one.row(action)], 1.0 - loss)
+        wide = self._wide is not None
+        _update(mean, precision, row, 1.0 - loss, prior_of(row, self.regularisation) if wide else 0.0, wide)
         self._mean[where], self._precision[where] = mean, precision
 
 
 @kernel
-def _update(mean: Array, precision: Array, row: Array, reward: float) -> None:
+def _update(mean: Array, precision: Array, row: Array, reward: float, prior: float, steady: bool) -> None:
+    """One step; `prior` adds to every precision, and a `steady` step to the precision as if σ were ½."""
     score, spread = 0.0, 0.0
     for i in range(row.shape[0]):
         score += mean[i] * row[i]
-        spread += row[i] * row[i] / precision[i]
+        spread += row[i] * row[i] / (precision[i] + prior)
     low, high = -1.0, 1.0  # c lies between -1 and 1, and the equation's two sides cross once
     for _ in range(40):
         c = 0.5 * (low + high)
@@ -117,6 +141,7 @@ def _update(mean: Array, precision: Array, row: Array, reward: float) -> None:
         else:
             high = c
     sigma = 1.0 / (1.0 + math.exp(-(score + c * spread)))
+    curvature = 0.25 if steady else sigma * (1.0 - sigma)
     for i in range(row.shape[0]):
-        mean[i] += c * row[i] / precision[i]
-        precision[i] += row[i] * row[i] * sigma * (1.0 - sigma)
+        mean[i] += c * row[i] / (precision[i] + prior)
+        precision[i] += row[i] * row[i] * curvature

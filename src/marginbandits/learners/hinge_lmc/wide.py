@@ -20,9 +20,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from marginbandits.contexts import Batch, Rows, Sparse
+from marginbandits.contexts import Batch, Sparse
+from marginbandits.oracles.diagonal import Diagonal
 from marginbandits.samplers.particles import absorb
-from marginbandits.state import SQUARES, Field, Journal, Record, zeros
+from marginbandits.state import Field
 from marginbandits.types import Array
 
 __all__ = ["WidePosterior"]
@@ -33,36 +34,24 @@ _LARGEST = 1e15
 """No feature that is seen is larger."""
 
 
-class WidePosterior(Record):
-    """Mean and precision of every block; 16·n_blocks·n_features bytes."""
+class WidePosterior(Diagonal):
+    """Mean and precision of every block, and rounds learnt."""
 
     def __init__(self, n_blocks: int, n_features: int, regularisation: float) -> None:
-        self.regularisation = PRIOR * regularisation
-        self.mean, self.precision = zeros((n_blocks, n_features)), zeros((n_blocks, n_features))
-        self.precision[...] = self.regularisation
+        super().__init__(n_blocks, n_features, PRIOR * regularisation)
         self.rounds = np.zeros(1)
-        self.attach(Journal())
 
     def scores(self, batch: Batch) -> tuple[Array, Array]:
-        """Of each action of one context: the mean of its score, and its deviation at temperature 1."""
-        rows = _sparse(batch.rows)
-        values, columns = rows.values, rows.columns
-        if batch.shared:
-            row = np.repeat(np.arange(len(rows)), np.diff(rows.starts))
-            means = np.bincount(row, self.mean[0, columns] * values, len(rows)).astype(float)
-            variances = np.bincount(row, values * values / self.precision[0, columns], len(rows)).astype(float)
-        else:
-            means = self.mean[:, columns] @ values
-            variances = (1.0 / self.precision[:, columns]) @ (values * values)
-        return means, SPREAD * np.sqrt(variances)
+        """Of each action: the mean of its score, and its deviation at temperature 1."""
+        means, deviations = super().scores(Batch(_within(batch), batch.shared, batch.starts, batch.mask))
+        return means, SPREAD * deviations
 
     def learn(self, one: Batch, action: int, loss: float, margin: float, squared: bool) -> None:
         """Move the block of an action to where its posterior and the round together are least."""
-        columns, values = _sparse(one.rows).row(one.row(action))
+        columns, values = _within(one).row(one.row(action))
         block = one.block(action)
         self.journal.keep(self.rounds)
-        self.journal.keep(self.mean, (block, columns))
-        self.journal.keep(self.precision, (block, columns))
+        self.keep(block, columns)
         self.rounds += 1.0
         mean, towards = self.mean[block, columns], values / self.precision[block, columns]
         variance = float(values @ towards)
@@ -74,15 +63,11 @@ class WidePosterior(Record):
 
     def fields(self) -> Mapping[str, Field]:
         """The live state."""
-        begun = np.full(self.precision.shape[1], self.regularisation)
-        return {
-            "mean": Field(self.mean, -1e30, 1e30, per_block=True),
-            "precision": Field(self.precision, self.regularisation, SQUARES, initial=begun, per_block=True),
-            "rounds": Field(self.rounds, 0.0),
-        }
+        return {**super().fields(), "rounds": Field(self.rounds, 0.0)}
 
 
-def _sparse(rows: Rows) -> Sparse:
+def _within(batch: Batch) -> Sparse:
     """Rows whose squares, over any precision, are numbers that can be told apart."""
+    rows = batch.rows
     assert isinstance(rows, Sparse)
     return Sparse(np.clip(rows.values, -_LARGEST, _LARGEST), rows.columns, rows.starts, rows.width)

@@ -1,0 +1,101 @@
+"""Weights with a mean and a diagonal precision: what learners of wide contexts keep, at the cost of what is filled.
+
+The score of a row z then has
+
+    mean Σ m_j z_j,   variance Σ z_j²/(A_j + A₀),   A₀ = share · mean of z_j² over what z fills,
+
+and a round touches the columns that its row fills, and no others. With a `share`, a column that was never seen is
+known as well as if it had been seen so often in rows like this one, whatever their scale and however many they fill.
+
+>>> import numpy as np
+>>> from marginbandits.contexts import as_sparse, per_action
+>>> weights = Diagonal(n_blocks=2, n_features=3, prior=0.5)
+>>> weights.mean[1, 2] = 3.0
+>>> weights.scores(per_action(as_sparse(np.array([[0.0, 1.0, 1.0]])), n_actions=2))
+(array([0., 3.]), array([2., 2.]))
+"""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.compiled import kernel
+from marginbandits.contexts import Batch, Sparse
+from marginbandits.state import SQUARES, Field, Journal, Record, zeros
+from marginbandits.types import Array
+
+__all__ = ["Diagonal", "prior_of"]
+
+Places = npt.NDArray[np.int64]
+_LEAST = 1e-20
+"""Rows of a smaller mean square count as if they had this one: their weights remain numbers."""
+_FARTHEST = 1e30
+
+
+class Diagonal(Record):
+    """Mean and precision of every block, which begins as `prior`; 16·n_blocks·n_features bytes."""
+
+    def __init__(self, n_blocks: int, n_features: int, prior: float, share: float = 0.0) -> None:
+        self.prior, self.share = prior, share
+        self.mean, self.precision = zeros((n_blocks, n_features)), zeros((n_blocks, n_features))
+        if prior > 0.0:
+            self.precision[...] = prior
+        self.attach(Journal())
+
+    def scores(self, batch: Batch) -> tuple[Array, Array]:
+        """Of each action: the mean of its score, and its deviation."""
+        rows = batch.rows
+        assert isinstance(rows, Sparse)
+        means, deviations = np.empty((2, len(batch.mask)))
+        given = rows.values, rows.columns, rows.starts, batch.shared, batch.starts
+        _scores(self.mean, self.precision, self.share, *given, means, deviations)
+        return means, deviations
+
+    def keep(self, block: int, columns: Places) -> None:
+        """Put into the journal what a round is about to change."""
+        self.journal.keep(self.mean, (block, columns))
+        self.journal.keep(self.precision, (block, columns))
+
+    def fields(self) -> Mapping[str, Field]:
+        """The live state."""
+        begun = np.full(self.precision.shape[1], self.prior)
+        return {
+            "mean": Field(self.mean, -_FARTHEST, _FARTHEST, per_block=True),
+            "precision": Field(self.precision, self.prior, SQUARES, initial=begun, per_block=True),
+        }
+
+
+@kernel
+def prior_of(values: Array, share: float) -> float:
+    """A₀ of a row."""
+    total = 0.0
+    for k in range(values.shape[0]):
+        total += values[k] * values[k]
+    return float(share * max(total / max(values.shape[0], 1), _LEAST))
+
+
+@kernel
+def _scores(
+    mean: Array,
+    precision: Array,
+    share: float,
+    values: Array,
+    columns: Places,
+    ends: Places,
+    shared: bool,
+    starts: Places,
+    means: Array,
+    deviations: Array,
+) -> None:
+    for i in range(starts.shape[0] - 1):
+        for k in range(starts[i], starts[i + 1]):
+            block, row = (0, k) if shared else (k - starts[i], i)
+            first, last = ends[row], ends[row + 1]
+            prior = prior_of(values[first:last], share)
+            total, variance = 0.0, 0.0
+            for j in range(first, last):
+                total += mean[block, columns[j]] * values[j]
+                variance += values[j] * values[j] / (precision[block, columns[j]] + prior)
+            means[k], deviations[k] = total, math.sqrt(variance)

@@ -1,5 +1,7 @@
 """Windows: rounds that count for a while only."""
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 import marginbandits as mb
 from marginbandits.learners import forgetting
+from tests.files import put_together, taken_apart
 
 ALL = [mb.Bag, mb.Banditron, mb.Binning, mb.Cover, mb.EpochGreedy, mb.EpsilonGreedy, mb.HingeLMC, mb.LinTS, mb.LinUCB]
 ALL += [mb.LipschitzFTL, mb.LogisticTS, mb.Mixture, mb.NearestNeighbours, mb.Newtron, mb.RegCB, mb.SOBA, mb.SmoothFTL]
@@ -164,3 +167,83 @@ def test_what_asks_about_a_learner_asks_the_copy_that_plays() -> None:
     _teach(hinge, _rounds(50))
     assert hinge.diagnostics().rounds == 20
     assert hinge.predict([0.1, 0.2]).shape == (3,)
+
+
+@pytest.mark.parametrize("window", [6, "learnt"])
+@pytest.mark.parametrize("cls", [mb.LinUCB, mb.HingeLMC, mb.Mixture, mb.Bag, mb.LogisticTS])
+def test_copies_and_pickles_go_on_alike_and_apart(cls: Any, window: Any) -> None:
+    agent = cls(3, window=window, seed=0)
+    _teach(agent, _rounds(15))
+    before = agent.dumps()
+    for other in (copy.copy(agent), copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
+        _teach(other, _rounds(20, seed=4))
+        assert agent.dumps() == before
+        alike = cls.loads(before)
+        _teach(alike, _rounds(20, seed=4))
+        assert other.dumps() == alike.dumps()
+        with pytest.raises(ValueError, match="loss"):
+            other.learn([0.0, 0.0], mb.Decision(0, 0.5), 2.0)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_a_learner_that_has_just_begun_again_is_whole(cls: Any) -> None:
+    agent, rng = cls(3, window="learnt", seed=1), np.random.default_rng(0)
+    for _ in range(120):
+        agent.learn(rng.uniform(-0.5, 0.5, 3), mb.Decision(0, 0.5), 0.0)
+    while agent.began == 0:
+        agent.learn(rng.uniform(-0.5, 0.5, 3), mb.Decision(0, 0.5), 1.0)
+    again = cls.loads(agent.dumps())
+    x = rng.uniform(-0.5, 0.5, 3)
+    assert np.array_equal(again.law(x), agent.law(x))
+    assert agent.law(x).sum() == pytest.approx(1.0)
+    if cls is mb.HingeLMC:
+        with pytest.raises(ValueError, match="before the next learn"):
+            agent.diagnostics()
+    if cls is mb.Mixture:
+        assert sum(one.weight for one in agent.beliefs()) == pytest.approx(1.0)
+
+
+def test_in_which_order_a_batch_comes_does_not_matter() -> None:
+    """Successes at once and failures later, in one call: no change; a batch that did lose more: one."""
+    rng = np.random.default_rng(0)
+    for after, expected in ((0.2, 0), (0.9, 1)):
+        agent = mb.LinUCB(3, window="learnt", seed=0)
+        for batch in range(20):
+            losses = np.sort(rng.random(200) < (0.2 if batch < 15 else after)).astype(float)
+            agent.learn_many(rng.standard_normal((200, 2)), [mb.Decision(0, 0.5)] * 200, losses)
+        assert (agent.began > 0) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("window.began", [27]),
+        ("window.now", [20, 1]),
+        ("window.now", [20, 0.5]),
+        ("window.now", [19.5]),
+        ("window.now", [20, 0, 1.5]),
+    ],
+)
+def test_tampered_windows_are_refused(name: str, value: list[float]) -> None:
+    agent = mb.LinUCB(2, window="learnt", seed=0)
+    _teach(agent, [(x, action % 2, loss) for x, action, loss in _rounds(20)])
+    header, arrays = taken_apart(agent.dumps())
+    changed = np.array(value) if name == "window.began" else arrays[name].copy()
+    changed[: len(value)] = value
+    with pytest.raises(ValueError, match="now must have"):
+        mb.loads(put_together(header, {**arrays, name: changed}))
+
+
+def test_the_skyline_watches_what_it_plays() -> None:
+    for before, after, expected in (([1.0, 0.0, 0.5], [1.0, 1.0, 0.5], 1), ([0.5, 0.0, 1.0], [1.0, 0.0, 1.0], 0)):
+        agent, rng = mb.Supervised(3, window="learnt", seed=0), np.random.default_rng(0)
+        for losses in [before] * 300 + [after] * 30:
+            agent.learn_all(rng.standard_normal(2), losses)
+        assert (agent.began > 0) == expected
+
+
+def test_losses_of_few_digits_stay_within_the_range() -> None:
+    agent = mb.HingeLMC(2, loss_range=(0, 0.3), window="learnt", seed=0)
+    for i in range(10):
+        agent.learn([1.0, 2.0], mb.Decision(i % 2, 0.5), loss=np.float16(0.3))
+    mb.loads(agent.dumps())

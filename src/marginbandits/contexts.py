@@ -264,7 +264,8 @@ def read_many(contexts: Any, shape: Shape | None) -> tuple[list[Rows], Rows | No
 def refuse_width(rows: Rows, together: bool, shape: Shape | None) -> Rows:
     """The rows, if they are laid out, named and as wide as those before them."""
     if shape is not None and (shape.shared != together or shape.width != rows.shape[1]):
-        raise ValueError(f"context must be {shape} as before, got {Shape(together, rows.shape[1])}")
+        hint = ": give actions= as before" * (shape.shared and shape.width == CODES == rows.shape[1])
+        raise ValueError(f"context must be {shape} as before, got {Shape(together, rows.shape[1])}{hint}")
     if isinstance(rows, Sparse) and (rows.width == 0 or len(rows) == 0):
         raise ValueError(f"context must be a vector or a matrix of one row per action, got shape {rows.shape}")
     return rows

@@ -25,9 +25,7 @@ class Parametrised:
         found = written_out(type(self)).parameters
         for name, one in found.items():
             if one.kind is one.VAR_KEYWORD:
-                raise ValueError(
-                    f"{type(self).__name__} takes **{name}, not said to be which: declare **{name}: Unpack[…]"
-                )
+                raise ValueError(f"{type(self).__name__} does not say what **{name} are: declare them by Unpack[…]")
         return {name: getattr(self, name) for name in found}
 
     def __repr__(self) -> str:

@@ -5,6 +5,7 @@ Only as many lines as are wanted are read. What is wrong with one is said with i
 
 import itertools
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,11 @@ def read_json_lines(path: Path, reading: Reading, most: int | None) -> Examples:
             if name is None:
                 seen = ", ".join(itertools.islice(context, 50))
                 raise ValueError(f"{place}: no entry is called label, target, class or y: name one by --label: {seen}")
+            if name == "action" and "probability" in context.keys() - set(reading.drop):
+                raise ValueError(
+                    f"{place}: an action and its probability are of a log of decisions, which does not say what would "
+                    "have been right; a label does. To have it all the same, --drop probability"
+                )
         labels.append(_label(context.pop(name, None), name, place))
         contexts.append(context)
         places.append(place)
@@ -85,7 +91,8 @@ def _label(value: Any, name: str, place: str) -> str:
     """A class by its name; numbers that are equal are one class, however they are written."""
     if value is None:
         raise ValueError(f"{place}: no label {name!r}, or null in it")
-    if not isinstance(value, str | int | float) or len(text := str(value)) > LONGEST_LABEL:
+    real = isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+    if not real or len(text := str(value)) > LONGEST_LABEL:
         limit = f"at most {LONGEST_LABEL:,} characters"
         raise ValueError(f"{place}: the label {name!r} must be a word of {limit} or a number, got {quoted(value)}")
     return str(int(value)) if isinstance(value, float) and value.is_integer() else text

@@ -94,6 +94,8 @@ def refuse_idle(reading: Reading, found: Iterable[Data]) -> None:
     """Refuse what is asked of files where there is none to ask."""
     kinds = {Path(one.source).suffix for one in found}
     by_name = kinds & {".csv", ".parquet", ".jsonl"}
+    if reading.label and not by_name:
+        raise ValueError(f"label={reading.label!r} has no effect: no data is a .csv, .parquet or .jsonl file")
     if reading.drop and not by_name:
         raise ValueError(f"drop={list(reading.drop)} has no effect: no data is a .csv, .parquet or .jsonl file")
     if (reading.missing == "keep" and not by_name) or (reading.missing == "drop" and not by_name - {".jsonl"}):

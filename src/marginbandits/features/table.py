@@ -20,6 +20,7 @@ standardises all columns. A number that is absent counts as the mean of those be
 
 import copy
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Self
 
@@ -158,7 +159,15 @@ class Table(Part, Record):
         without = int(np.count_nonzero(self._owners[columns] != rows.columns + 1))
         if without:
             keep(self._collisions)
-            self._collisions[0] = min(int(self._collisions[0]) + without, COUNT)
+            before = int(self._collisions[0])
+            self._collisions[0] = min(before + without, COUNT)
+            if before < 10 * self.n_outputs <= self._collisions[0] and not self.sparse:
+                warnings.warn(
+                    f"names and values have found no column {self.n_collisions:,} times: all {self.n_outputs} that "
+                    "this learner has are taken. SquareCB, RegCB, LogisticTS and HingeLMC have 2^18; or give "
+                    "Table(hash_bits=…), or drop names that say little",
+                    stacklevel=2,
+                )
         self._count(rows, columns, signs)
         return self._rows(rows, columns, signs)
 

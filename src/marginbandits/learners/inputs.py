@@ -96,7 +96,8 @@ def read_decision(decision: object, n_actions: int, names: Names | None = None) 
     if type(action) is int and type(probability) is float and 0 <= action < n_actions and RAREST <= probability <= 1:
         return action, probability  # what `act` made; the rest is for decisions from elsewhere
     if isinstance(action, _BOOL + _TIME) or not isinstance(action, _INTEGER) or not 0 <= int(action) < n_actions:
-        raise ValueError(f"action must be a whole number from 0 to {n_actions - 1}, got {quoted(action)}")
+        hint = "; give actions= as act was given them" * isinstance(action, str)
+        raise ValueError(f"action must be a whole number from 0 to {n_actions - 1}, got {quoted(action)}{hint}")
     real = isinstance(probability, _REAL) and not isinstance(probability, _BOOL + _TIME)
     if not real or not 0.0 < probability <= 1.0:
         raise ValueError(f"probability must be a number above 0 and at most 1, got {quoted(probability)}")

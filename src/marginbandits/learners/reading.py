@@ -31,6 +31,8 @@ class Reader:
             return refuse_width(self._rows("context", context), True, shape), True
         if frames.is_row(context):
             return self.one(dict(context.items()), shape)
+        if context is None:
+            raise ValueError("context must be numbers, or names and values ({} says nothing), got None")
         return read_one(context, shape)
 
     def listed(self, contexts: Any) -> list[Any]:

@@ -41,14 +41,14 @@ class Supervised(RidgeLearner):
     def learn_all(self, context: Context, losses: Sequence[float] | Array) -> None:
         """Learn the losses of all K actions of one round."""
         with self._lock:
+            law = self._law_of(*self._read(context, None))
             one, _ = self._read(context, None)
             costs = self._read_losses(losses, None, len(one.mask))
             if len(costs) != len(one.mask):
                 raise ValueError(f"losses must be {len(one.mask)} numbers, got {len(costs)}")
             self._rest[:] = costs[1:]  # copies of the learner share it
             try:
-                law = self._law_of(*self._read(context, None))  # what was played would have lost
-                self._whole([(one, 0, costs[0], 1.0)], several=True, lost=[float(law @ costs)])
+                self._whole([(one, 0, costs[0], 1.0)], several=True, lost=[float(law @ costs)])  # by what it plays
             finally:
                 self._rest.clear()
 

@@ -4,6 +4,7 @@
     "DE", True       a category: the code of its name and value, and 1
     "red shoes"      text, if it has a space in it or is declared: a category for each word, lower case
     ["new", "sale"]  a bag: a category for each of them; numbers in a list are numbers, named by their places
+                     (what is there twice is there: counts would make the commonest words the loudest)
     {"age": 31}      a namespace: what is in it, each name after its own and a dot
     None, NaN        missing: a category of its own; a name that is absent says nothing
 
@@ -192,16 +193,18 @@ class Entries:
         """A bag of strings, or numbers by their places."""
         if type(value) is list and set(map(type, value)) == {str}:  # what most bags are
             _spend(left, len(value))
-            codes += self._words(path, value)
-            values += [1.0] * len(value)
+            found = self._words(path, value)
+            codes += found
+            values += [1.0] * len(found)
             return
         plain = not isinstance(value, np.ndarray) or value.dtype.kind in _PLAIN
         items = [one.item() if isinstance(one, np.generic) else one for one in value] if plain else [value]
         _spend(left, len(items))
         if all(isinstance(item, str) for item in items):
             words = [str.__str__(item) for item in items]
-            codes += self._words(path, sorted(words) if isinstance(value, AbstractSet) else words)
-            values += [1.0] * len(words)
+            found = self._words(path, sorted(words) if isinstance(value, AbstractSet) else words)
+            codes += found
+            values += [1.0] * len(found)
         elif not isinstance(value, AbstractSet) and all(isinstance(item, numbers.Real) for item in items):
             for place, item in enumerate(items):
                 self._other(f"{path}.{place}", float(item) if isinstance(item, bool) else item, 1, left, codes, values)
@@ -226,12 +229,12 @@ class Entries:
         return self._remember((path, value), found, path + value)
 
     def _words(self, path: str, words: list[str]) -> list[int]:
-        """The codes of several values of one name."""
+        """The codes of several values of one name: each once, however often it is there."""
         known = self._values.get(path, _NONE)
-        found = list(map(known.get, words))
+        found = dict.fromkeys(map(known.get, words))
         if None not in found:
-            return found  # type: ignore[return-value]  # by the line above
-        return [self._category(path, word) for word in words]
+            return list(found)  # type: ignore[arg-type]  # by the line above
+        return list(dict.fromkeys(self._category(path, word) for word in words))
 
     def _category(self, path: str, value: str) -> int:
         """The code of a name and value."""

@@ -58,7 +58,7 @@ SMALL: dict[str, list[str]] = {
     "python benchmarks/ratios.py": [],
     "python benchmarks/smooth_ftl.py": ["--rounds", "50", "--rows", "3000"],
     "python benchmarks/smooth_ftl_theorem.py": ["--rounds", "4,5,6,7,8,9", "--seeds", "2"],
-    "python benchmarks/sparse.py": ["--rounds", "20"],
+    "python benchmarks/sparse_rows.py": ["--rounds", "20"],
     "python benchmarks/tables.py": ["--rounds", "20"],
     "python benchmarks/text_vowpal_wabbit.py": ["--rounds", "20"],
     "python benchmarks/threads.py": ["--rounds", "50"],

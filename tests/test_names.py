@@ -54,6 +54,8 @@ def read(context: Mapping[str, Any], **options: Any) -> dict[int, float]:
         ({"a": [np.float32(1.0), np.int64(2)]}, {"a": [1, 2]}),
         ({"a": np.array(5.0)}, {"a": 5.0}),
         ({"a": Fraction(1, 2)}, {"a": 0.5}),
+        ({"a": ["x", "y", "x"]}, {"a": ["x", "y"]}),
+        ({"a": "red red shoes"}, {"a": "red shoes"}),
     ],
 )
 def test_these_mean_the_same(one: Any, other: Any) -> None:
@@ -70,7 +72,6 @@ def test_these_mean_the_same(one: Any, other: Any) -> None:
         ({"a": None}, {}),
         ({"a": None}, {"a": "missing"}),
         ({"a": 0.0}, {}),
-        ({"a": ["x", "x"]}, {"a": ["x"]}),
         ({"a": "x"}, {"a": {"x": 1}}),
     ],
 )
@@ -156,7 +157,7 @@ def test_few_that_are_many_are_refused() -> None:
         mb.LinUCB(2).act(context)
     crossed = mb.Table(interactions=[["a", "b"]])
     with pytest.raises(ValueError, match="at most 10,000 entries"):
-        mb.LinUCB(2, features=crossed).act({"a": ["x"] * 200, "b": ["y"] * 200})
+        mb.LinUCB(2, features=crossed).act({"a": [f"x{i}" for i in range(200)], "b": [f"y{i}" for i in range(200)]})
 
 
 def test_a_thousand_namespaces_are_too_deep() -> None:

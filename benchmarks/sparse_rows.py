@@ -1,6 +1,6 @@
 """Sparse rows: what a round costs when contexts grow wider but no fuller, and what is lost on text by default.
 
-    python benchmarks/sparse.py [--rounds 20000] [--log rcv1.vw.gz]
+    python benchmarks/sparse_rows.py [--rounds 20000] [--log rcv1.vw.gz]
 
 First the microseconds of `act` and `learn` on rows of 50 filled columns, 20 actions, one thread: the median of 200
 rounds, each the least of five turns, in alternation. Then the share of documents misread: 20 topics, about 50 words

@@ -3,9 +3,9 @@
     python benchmarks/text_vowpal_wabbit.py [--rounds 20000]
 
 The documents of `sparse_rows.py` as lists of strings. Ours reads {"text": [...]}; Vowpal Wabbit a line of the same
-tokens, once to predict and once, with its label, to learn, through its Python bindings: explorers that know no action features
-by --cb_explore, the others with one feature for each action and its products with the tokens. 2^24 weights of its own;
-each explorer at three learning rates. Ours are as they come, and those that have a learning rate at these too.
+tokens, once to predict and once, with its label, to learn, through its Python bindings: explorers that know no action
+features by --cb_explore, the others with one feature for each action and its products with the tokens. 2^24 weights of
+its own; each explorer at three learning rates. Ours are as they come, and those that have a learning rate at these too.
 
 Shown are the share misread and, of the rate that misreads least, the microseconds of a round, choice of the action
 included: the median of 200 documents, which are read by now, each the least of five turns, in alternation. Needs the

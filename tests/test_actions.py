@@ -7,28 +7,11 @@ import numpy as np
 import pytest
 
 import marginbandits as mb
+from marginbandits.experiments.specs import nameable_learners
 from marginbandits.learners.offers import Names, rows
 
 LABELS = ["mens", "womens", "none"]
-CHANGING = [
-    mb.Bag,
-    mb.Banditron,
-    mb.Cover,
-    mb.EpsilonGreedy,
-    mb.HingeLMC,
-    mb.LinTS,
-    mb.LinUCB,
-    mb.LogisticTS,
-    mb.Mixture,
-    mb.NearestNeighbours,
-    mb.Newtron,
-    mb.RegCB,
-    mb.SOBA,
-    mb.SmoothFTL,
-    mb.SquareCB,
-    mb.Supervised,
-    mb.Uniform,
-]
+CHANGING = [one for one in nameable_learners(peers=False).values() if one.changes_actions]
 
 
 def _right(x: Any) -> str:
@@ -188,6 +171,10 @@ def test_rows_of_an_offer() -> None:
 
 
 # Actions that come and go.
+
+
+def test_most_learners_may_change_their_actions() -> None:
+    assert len(CHANGING) == 17
 
 
 @pytest.mark.parametrize("cls", CHANGING)

@@ -138,6 +138,9 @@ def test_many_offers_are_what_each_is() -> None:
     with pytest.raises(ValueError, match="offers for each of 30 contexts, got 2"):
         one.act_many(users, actions=offers[:2])
     assert one.act(None, actions=offers[0]).action in offers[0]
+    for agent, given in ((one, users[:2]), (mb.LinUCB(actions=LABELS), [[1.0], [2.0]])):
+        with pytest.raises(ValueError, match=r"actions\[0\]: actions must be"):
+            agent.act_many(given, actions=[None, None])
 
 
 def test_what_is_no_offer_is_refused_by_name() -> None:

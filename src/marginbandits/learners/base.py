@@ -230,7 +230,9 @@ class Learner(Loop, ABC):
         if len(given) != len(offered):
             raise ValueError(f"actions must be offers for each of {len(given)} contexts, got {len(offered)}")
         together = zip(given, offered, strict=True)
-        found = each("actions", together, lambda one: self._offered(one[0], available, one[1]))
+        found = each(
+            "actions", together, lambda one: self._offered(one[0], available, [] if one[1] is None else one[1])
+        )
         if self._called is not None:
             return contexts, [mask for _, mask, _ in found], None
         return [rows for rows, _, _ in found], None, [names for _, _, names in found]

@@ -97,7 +97,8 @@ class Entries:
         codes: list[int] = []
         values: list[float] = []
         left = [MOST]  # entries that may still come, namespaces included
-        if not any(one in context and other in context for one, other in self._interactions):
+        pairs = self._interactions
+        if not pairs or not any(one in context and other in context for one, other in pairs):
             self._walk(context, "", 1, left, codes, values)
             return codes if instead is None else [instead.get(code, code) for code in codes], values
         seen = {} if seen is None or instead is not None else seen

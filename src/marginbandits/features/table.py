@@ -110,7 +110,8 @@ class Table(Part, Record):
 
         In row `at`, some may be others `instead`.
         """
-        read, seen = [], Seen()
+        read = []
+        seen: Seen = {}
         for position, one in enumerate(contexts):
             try:
                 read.append(self._entries.read(one, seen, instead if position == at else None))

@@ -17,6 +17,7 @@ less γ the better for the other two, while SOBA, which learns from right guesse
 
 import argparse
 import os
+from typing import Any
 
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
@@ -27,7 +28,7 @@ from marginbandits.types import Array
 
 LEARNERS = (mb.Banditron, mb.Newtron, mb.SOBA)
 GAMMAS = (1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 256)
-SETTINGS = [*({"gamma": gamma} for gamma in GAMMAS), {}]
+SETTINGS: list[dict[str, Any]] = [*({"gamma": gamma} for gamma in GAMMAS), {}]
 DATA = {"separable": 0.0, "noisy": 0.05}
 CLAIMS = [
     ("separable", "Newtron", "Banditron"),
@@ -44,7 +45,7 @@ def mean_losses(noise: float, rounds: int, seeds: int) -> dict[str, Array]:
         env = mb.Keywords(rounds, noise=noise, seed=seed)
         for cls in LEARNERS:
             for i, setting in enumerate(SETTINGS):
-                agent = cls(env.n_actions, features=mb.Identity(), seed=seed, **setting)  # type: ignore[arg-type]  # each has what is set
+                agent = cls(env.n_actions, features=mb.Identity(), seed=seed, **setting)
                 out[cls.__name__][i, seed] = mb.simulate(agent, env).losses.mean()
     return out
 

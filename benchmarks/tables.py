@@ -11,7 +11,7 @@ import argparse
 import os
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
@@ -19,6 +19,8 @@ import numpy as np
 from sklearn.feature_extraction import FeatureHasher
 
 import marginbandits as mb
+
+T = TypeVar("T")
 
 
 def contexts(n: int) -> list[dict[str, Any]]:
@@ -37,7 +39,7 @@ def plain(context: dict[str, Any]) -> list[int]:
     return found
 
 
-def microseconds(work: Callable[[dict[str, Any]], object], several: list[dict[str, Any]]) -> float:
+def microseconds(work: Callable[[T], object], several: list[T]) -> float:
     """Of one context: the least of five turns over all of them."""
     turns = []
     for _ in range(5):
@@ -46,6 +48,17 @@ def microseconds(work: Callable[[dict[str, Any]], object], several: list[dict[st
             work(context)
         turns.append(time.perf_counter() - start)
     return 1e6 * min(turns) / len(several)
+
+
+def offers(n: int) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """A user of five entries, and ten actions of four and a name."""
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(n):
+        user = {"age": float(rng.integers(18, 80)), **{f"kind {i}": f"value {rng.integers(10)}" for i in range(4)}}
+        names = rng.choice(1000, 10, replace=False).tolist()
+        found.append((user, {f"a{k}": {f"part {i}": f"value {rng.integers(10)}" for i in range(4)} for k in names}))
+    return found
 
 
 def main() -> None:
@@ -70,6 +83,12 @@ def main() -> None:
         taken = microseconds(play, several)
         share = 2 * features / taken  # `act` and `learn` read the context once each
         print(f"{build.__name__}: a round of 10 actions {taken:.1f} µs, {share:.0%} of it from names to features")
+    shop, given = mb.SquareCB(10, seed=0), offers(len(several) // 10)
+
+    def offer(one: tuple[dict[str, Any], dict[str, Any]]) -> None:
+        shop.learn(one[0], shop.act(one[0], actions=one[1]), 0.5, actions=one[1])
+
+    print(f"SquareCB: a round of 10 actions with features of their own {microseconds(offer, given):.0f} µs")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from marginbandits.compiled import kernel
-from marginbandits.contexts import Batch, Shape
+from marginbandits.contexts import Shape
 from marginbandits.state import COUNT, Field, Journal, Record, State, room
 from marginbandits.types import Array
 
@@ -98,10 +98,6 @@ class Forgetting:
     def player(self) -> Any:
         """The copy that plays."""
         return self.copies[self.watch.player]
-
-    def laws(self, batch: Batch) -> Array:
-        """What the player plays."""
-        return np.asarray(self.player._laws(batch))
 
     def learn(self, owner: Any, anew: Iterable[Any] | None, *newest: Any) -> None:
         """Teach all copies the newest round; the player learns the first rounds of all `anew`, if it is time."""

@@ -153,7 +153,7 @@ class Loop(Stored):
         if self._map is None:
             return laws.uniform(batch)
         self._featured(batch)
-        return self._laws(batch) if self._forgetting is None else self._forgetting.laws(batch)
+        return np.asarray(self._playing._laws(batch))
 
     def _featured(self, batch: Batch) -> None:
         """Rows that were read become features."""
@@ -196,21 +196,22 @@ class Loop(Stored):
                 self._journal.keep(array)
         if self._names is not None:
             batch.rows = self._names._observe(batch.rows)
-        early, again, raw = self._early, False, batch.rows
+        early, due = self._early, False
         if early is not None:
-            again = early.due()
-            if again and self._state is not None:
+            due = early.due()
+            if due and self._state is not None:
                 self._journal.keep_all(self._state)
-            again &= early.put(batch, action, loss, probability)
-        batch.rows = self._map.observe(raw)
+            due &= early.put(batch, action, loss, probability)
+        batch.rows = self._map.observe(batch.rows)
+        # At a doubling of the first rounds all of them are learnt anew.
+        anew = early.again(self._map) if early is not None and due else None
         if self._forgetting is not None:
-            rounds = early.again(self._map) if again and early is not None else None
-            self._forgetting.learn(self, rounds, batch, action, loss, probability)
-        elif again and early is not None:  # at a doubling of the first rounds all of them are learnt anew
-            self._anew(early.again(self._map), batch, action, loss, probability)
+            self._forgetting.learn(self, anew, batch, action, loss, probability)
+        elif anew is not None:
+            self._anew(anew, batch, action, loss, probability)
         else:
             self._update(batch, action, loss, probability)
-        if again and early is not None and early.rounds[0] == len(early.actions):
+        if early is not None and due and early.rounds[0] == len(early.actions):
             early.give_up()
 
     def _start(self, shape: Shape, size: int | None = None) -> None:
@@ -221,15 +222,12 @@ class Loop(Stored):
         self._chance()
         try:
             with room(size) as taken:
-                seen, parts = shape, dict[str, Record | Field]()
                 if shape.named:
-                    self._names = parts["names"] = self._reader.table._start(sparse=self.takes_sparse)
-                    seen = Shape(shape.shared, self._names.n_outputs, self.takes_sparse, named=True)
+                    self._names = self._reader.table._start(sparse=self.takes_sparse)
+                seen = self._columns_of(shape)
                 recipe = self._recipe(seen.sparse)
                 started = recipe.start(seen.width, self._rng, sparse=seen.sparse, named=seen.named)
-                parts |= self._begun(seen, started)
-                if self.EARLY and not seen.sparse:
-                    self._early = parts["early"] = Early(self.EARLY, seen.shared, self.n_actions, seen.width)
+                parts = self._begun(seen, started)
                 self._taken = taken()
         except TooLargeError as error:
             raise TooLargeError(
@@ -237,20 +235,31 @@ class Loop(Stored):
                 f"the limit (marginbandits.state.LIMIT). Learners that keep O(Kd) numbers need less: SquareCB, RegCB, "
                 f"LogisticTS, Banditron; so do features='raw' in place of 'fourier', and fewer columns"
             ) from None
-        self._state = State({**parts, "features": started}, self._journal)
+        self._state = State(parts, self._journal)
         self._journal.keep_no_more()  # to take this back is to have no state at all
         self._shape, self._map = shape, started
         plain = type(self)._admitted is Loop._admitted and started.checks_rows
         if plain and not (shape.shared or shape.sparse or shape.named):
             self._vector = (shape.width,)
 
+    def _columns_of(self, shape: Shape) -> Shape:
+        """What features are made of: contexts of this shape, or what names and values have become."""
+        if self._names is None:
+            return shape
+        return Shape(shape.shared, self._names.n_outputs, self.takes_sparse, named=True)
+
     def _begun(self, seen: Shape, started: FeatureMap) -> Parts:
-        """What will be learnt from contexts of this shape, with these features."""
+        """All that is learnt from contexts of this shape, with these features: names, what a learner has, and more."""
         shape = replace(seen, sparse=started.gives_sparse)
+        parts: dict[str, Record | Field] = {} if self._names is None else {"names": self._names}
         if self.window is None:
-            return self._begin(shape, started.n_outputs)
-        self._forgetting = Forgetting(self.window, shape, started.n_outputs)
-        return self._forgetting.begin(self)
+            parts |= self._begin(shape, started.n_outputs)
+        else:
+            self._forgetting = Forgetting(self.window, shape, started.n_outputs)
+            parts |= self._forgetting.begin(self)
+        if self.EARLY and not seen.sparse:
+            self._early = parts["early"] = Early(self.EARLY, seen.shared, self.n_actions, seen.width)
+        return {**parts, "features": started}
 
     def _rearrange(self, actions: Sequence[Action], places: list[int]) -> None:
         """The same with these actions: the i-th begins with what was learnt at `places[i]`, or with nothing if -1."""
@@ -267,19 +276,13 @@ class Loop(Stored):
             raise
 
     def _move(self, shape: Shape, before: State, features: FeatureMap, places: Any) -> None:
-        seen, parts = shape, dict[str, Record | Field]()
         with room() as taken:
-            if self._names is not None:
-                parts["names"] = self._names
-                seen = Shape(shape.shared, self._names.n_outputs, self.takes_sparse, named=True)
-            parts |= self._begun(seen, features)
-            if self._early is not None:
-                self._early = parts["early"] = Early(self.EARLY, seen.shared, self.n_actions, seen.width)
+            parts = self._begun(self._columns_of(shape), features)
             kept = [one for one in (self._names, features) if one is not None]
             sizes = [field.array.nbytes for one in kept for field in one.fields().values()]
             self._taken = taken() + 2 * sum(sizes)
         self._journal.records = ()
-        self._state = State({**parts, "features": features}, self._journal)
+        self._state = State(parts, self._journal)
         self._state._adopt(before, places)
 
     def _chance(self) -> np.random.Generator:

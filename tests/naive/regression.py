@@ -2,12 +2,12 @@
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit, logsumexp
+from scipy.special import logsumexp
 
 from marginbandits import factors
 from marginbandits.experts import linear
-from marginbandits.learners.baselines import linucb, logistic_ts
-from marginbandits.oracles import diagonal, online_regression, ridge
+from marginbandits.learners.baselines import linucb
+from marginbandits.oracles import online_regression, ridge
 from marginbandits.types import Array, Mask
 from tests.naive.laws import greedy_each
 from tests.naive.twin import Places, layout, pick, places, row_of, some, spans, twin
@@ -359,54 +359,3 @@ def ranges(
         down = reach(states[block], totals, *row, max(predicted, 0.0) + 1.0, delta, rate)
         up = reach(states[block], totals, *row, 2.0 - min(predicted, 1.0), delta, rate)
         least[place], most[place] = np.clip([predicted - down, predicted + up], 0, 1)
-
-
-def _share_of_row(rng: np.random.Generator) -> tuple[Array, float]:
-    return pick(rng, 1.0, 1e-12) * some(rng, pick(rng, 0, _width(rng))), pick(rng, 0.0, 0.1)
-
-
-@twin(diagonal.prior_of, _share_of_row, tolerance=1e-30)
-def prior_of(values: Array, share: float) -> float:
-    return share * max(float(np.mean(values**2)) if len(values) else 0.0, 1e-20)
-
-
-def _diagonal(rng: np.random.Generator) -> tuple[object, ...]:
-    states, rows, shared, starts, out = _dense_batch(rng)
-    precision = rng.uniform(0.1, 3.0, states[:, 0].shape)
-    return states[:, 0], precision, pick(rng, 0.0, 0.1), *_compressed(rows), shared, starts, out, np.empty_like(out)
-
-
-@twin(diagonal._scores, _diagonal)
-def diagonal_scores(
-    mean: Array,
-    precision: Array,
-    share: float,
-    values: Array,
-    columns: Places,
-    ends: Places,
-    shared: bool,
-    starts: Places,
-    means: Array,
-    deviations: Array,
-) -> None:
-    for i, place, block in places(starts, shared):
-        at = slice(*ends[[place, place + 1]] if shared else ends[[i, i + 1]])
-        z, own = values[at], columns[at]
-        means[place] = mean[block, own] @ z
-        deviations[place] = np.sqrt((z**2 / (precision[block, own] + prior_of(z, share))).sum())
-
-
-def _logistic(rng: np.random.Generator) -> tuple[Array, Array, Array, float, float, bool]:
-    d = _width(rng)
-    row, reward = pick(rng, 1.0, 30.0) * some(rng, d), pick(rng, 0.0, 0.3, 1.0)
-    return some(rng, d), rng.uniform(0.1, 3.0, d), row, reward, pick(rng, 0.0, 0.7), pick(rng, True, False)
-
-
-@twin(logistic_ts._update, _logistic, tolerance=1e-7)
-def logistic(mean: Array, precision: Array, row: Array, reward: float, prior: float, steady: bool) -> None:
-    """C = r - σ(<mean, z> + c zᵀP⁻¹z), then one step along P⁻¹z, then the curvature where it ends, or at most."""
-    score, spread = mean @ row, (row**2 / (precision + prior)).sum()
-    c = brentq(lambda c: reward - expit(score + c * spread) - c, -1.0 - 1e-9, 1.0 + 1e-9, xtol=1e-13)
-    sigma = expit(score + c * spread)
-    mean += c * row / (precision + prior)
-    precision += row**2 * (0.25 if steady else sigma * (1 - sigma))

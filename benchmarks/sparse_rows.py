@@ -28,12 +28,13 @@ import marginbandits as mb
 K, FILLED, COLUMNS, WORDS, OWN = 20, 50, 2**18, 60_000, 2_000
 WIDTHS = 2**14, 2**18
 LEARNERS: list[Callable[..., mb.Learner]] = [
-    *(mb.HingeLMC, mb.SquareCB, mb.RegCB, mb.Bag, mb.Cover),
+    *(mb.HingeLMC, mb.SmoothFTL, mb.SquareCB, mb.RegCB, mb.Bag, mb.Cover),
     *(mb.LogisticTS, mb.Banditron, mb.Newtron, mb.SOBA),
 ]
 READERS: dict[str, Callable[..., mb.Learner]] = {
     "HingeLMC": mb.HingeLMC,
     "  less bold": functools.partial(mb.HingeLMC, temperature=0.02, regularisation=0.8),
+    "SmoothFTL": mb.SmoothFTL,
     "SquareCB": mb.SquareCB,
     "RegCB": mb.RegCB,
     "LogisticTS": mb.LogisticTS,

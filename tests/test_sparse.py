@@ -17,7 +17,7 @@ from tests.test_contract import LEARNERS
 
 K, D = 4, 12
 SPARSE = [learner for learner in LEARNERS if learner.takes_sparse]
-WIDE = [mb.HingeLMC, mb.LogisticTS]
+WIDE = [mb.HingeLMC, mb.LogisticTS, mb.SmoothFTL]
 """Who has a form of its own for them."""
 Round = tuple[Array, Mask, int, float]
 
@@ -48,7 +48,7 @@ def learnt(agent: mb.Learner, one: Round, *, sparse: bool) -> Array:
 
 
 def test_who_takes_sparse_rows() -> None:
-    names = {"Bag", "Banditron", "Cover", "HingeLMC", "LogisticTS", "Newtron", "RegCB", "SOBA", "SquareCB"}
+    names = {"Bag", "Banditron", "Cover", "HingeLMC", "LogisticTS", "Newtron", "RegCB", "SOBA", "SmoothFTL", "SquareCB"}
     assert {learner.__name__ for learner in SPARSE} == names
 
 

@@ -1,10 +1,11 @@
-"""Twins of weights with a diagonal precision, and of the logistic step on them."""
+"""Twins of weights with a diagonal precision, of the logistic step on them, and of the ascent to a leader."""
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
 from marginbandits.learners.baselines import logistic_ts
+from marginbandits.learners.smooth_ftl import wide
 from marginbandits.oracles import diagonal
 from marginbandits.types import Array
 from tests.naive.regression import _compressed, _dense_batch, _width
@@ -60,3 +61,56 @@ def logistic(mean: Array, precision: Array, row: Array, reward: float, prior: fl
     sigma = expit(score + c * spread)
     mean += c * row / (precision + prior)
     precision += row**2 * (0.25 if steady else sigma * (1 - sigma))
+
+
+def _kept(rng: np.random.Generator) -> tuple[object, ...]:
+    """Rounds in a ring of five, of which some are kept, in a room of 42 numbers; and weights that fit their pulls."""
+    lengths, d = rng.integers(0, 9, 5), 6
+    starts = d * rng.permutation(5)
+    values, columns = some(rng, 42), np.concatenate([rng.permutation(d) for _ in range(7)])
+    places_of = np.c_[starts, np.minimum(lengths, d)]
+    counts = np.array([rng.integers(5), rng.integers(6), 9])
+    rounds = np.c_[pick(rng, rng.random(5), np.round(rng.random(5))), np.zeros(5)]
+    return some(rng, d), values, columns.astype(np.int64), places_of, rounds, counts
+
+
+@twin(wide._give_up, lambda rng: (_kept(rng)[5], _kept(rng)[3], *sorted(rng.integers(0, 20, 2).tolist())))
+def give_up(counts: Places, places: Places, start: int, end: int) -> None:
+    while counts[1] and places[counts[0], 0] in range(start, end):
+        counts[:2] = (counts[0] + 1) % len(places), counts[1] - 1
+
+
+@twin(wide._ascend, lambda rng: (*_kept(rng), pick(rng, 0.3, 1.2), pick(rng, 0.1, 1.0), pick(rng, 1, 4), 0.01))
+def ascend(
+    mean: Array,
+    values: Array,
+    columns: Places,
+    places: Places,
+    rounds: Array,
+    counts: Places,
+    margin: float,
+    regularisation: float,
+    passes: int,
+    tolerance: float,
+) -> None:
+    """Each pull by a search along the round's own potential, all others staying as they are."""
+    for _ in range(passes):
+        moved = [0.0]
+        for i in (counts[0] + np.arange(counts[1])) % len(places):
+            at = slice(places[i, 0], places[i].sum())
+            z, own, loss = values[at], columns[at], rounds[i, 0]
+            if not z.any():
+                continue
+            rest, norm = float(mean[own] @ z - z @ z * rounds[i, 1] / regularisation), float(z @ z / regularisation)
+
+            def slope(pull: float, rest: float = rest, norm: float = norm, loss: float = loss) -> float:
+                s = rest + norm * pull
+                return pull + s - (1 - loss) * (s < margin) + loss * (s > -margin)
+
+            far = 10.0 * (1.0 + abs(rest)) * (1.0 + 1.0 / norm)
+            pull = brentq(slope, -far, far, xtol=1e-14, maxiter=1000)
+            moved.append(abs(pull - rounds[i, 1]) * norm)
+            mean[own] += (pull - rounds[i, 1]) * z / regularisation
+            rounds[i, 1] = pull
+        if max(moved) < tolerance:
+            break

@@ -26,12 +26,14 @@ from marginbandits.contexts import Batch, Sparse
 from marginbandits.state import SQUARES, Field, Journal, Record, zeros
 from marginbandits.types import Array
 
-__all__ = ["Diagonal", "prior_of"]
+__all__ = ["Diagonal", "prior_of", "within"]
 
 Places = npt.NDArray[np.int64]
 _LEAST = 1e-20
 """Rows of a smaller mean square count as if they had this one: their weights remain numbers."""
 _FARTHEST = 1e30
+_LARGEST = 1e15
+"""The largest value that `within` leaves."""
 
 
 class Diagonal(Record):
@@ -65,6 +67,13 @@ class Diagonal(Record):
             "mean": Field(self.mean, -_FARTHEST, _FARTHEST, per_block=True),
             "precision": Field(self.precision, self.prior, SQUARES, initial=begun, per_block=True),
         }
+
+
+def within(batch: Batch) -> Sparse:
+    """Rows whose squares, over any precision, are numbers that can be told apart."""
+    rows = batch.rows
+    assert isinstance(rows, Sparse)
+    return Sparse(np.clip(rows.values, -_LARGEST, _LARGEST), rows.columns, rows.starts, rows.width)
 
 
 @kernel

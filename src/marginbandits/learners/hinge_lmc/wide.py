@@ -20,8 +20,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from marginbandits.contexts import Batch, Sparse
-from marginbandits.oracles.diagonal import Diagonal
+from marginbandits.contexts import Batch
+from marginbandits.oracles.diagonal import Diagonal, within
 from marginbandits.samplers.particles import absorb
 from marginbandits.state import Field
 from marginbandits.types import Array
@@ -30,8 +30,6 @@ __all__ = ["WidePosterior"]
 
 
 PRIOR, SPREAD = 0.25, 5.0
-_LARGEST = 1e15
-"""No feature that is seen is larger."""
 
 
 class WidePosterior(Diagonal):
@@ -43,12 +41,12 @@ class WidePosterior(Diagonal):
 
     def scores(self, batch: Batch) -> tuple[Array, Array]:
         """Of each action: the mean of its score, and its deviation at temperature 1."""
-        means, deviations = super().scores(Batch(_within(batch), batch.shared, batch.starts, batch.mask))
+        means, deviations = super().scores(Batch(within(batch), batch.shared, batch.starts, batch.mask))
         return means, SPREAD * deviations
 
     def learn(self, one: Batch, action: int, loss: float, margin: float, squared: bool) -> None:
         """Move the block of an action to where its posterior and the round together are least."""
-        columns, values = _within(one).row(one.row(action))
+        columns, values = within(one).row(one.row(action))
         block = one.block(action)
         self.journal.keep(self.rounds)
         self.keep(block, columns)
@@ -64,10 +62,3 @@ class WidePosterior(Diagonal):
     def fields(self) -> Mapping[str, Field]:
         """The live state."""
         return {**super().fields(), "rounds": Field(self.rounds, 0.0)}
-
-
-def _within(batch: Batch) -> Sparse:
-    """Rows whose squares, over any precision, are numbers that can be told apart."""
-    rows = batch.rows
-    assert isinstance(rows, Sparse)
-    return Sparse(np.clip(rows.values, -_LARGEST, _LARGEST), rows.columns, rows.starts, rows.width)

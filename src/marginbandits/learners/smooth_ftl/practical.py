@@ -29,6 +29,7 @@ import math
 from typing import Annotated, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from marginbandits import laws
 from marginbandits.contexts import Batch, Shape, dense
@@ -36,6 +37,7 @@ from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.smooth_ftl import faithful
+from marginbandits.learners.smooth_ftl.wide import WideLeaders
 from marginbandits.oracles.two_sided import two_sided_leader
 from marginbandits.reservoir import Reservoir
 from marginbandits.state import Field, zeros
@@ -55,6 +57,7 @@ class SmoothFTL(Learner):
     """
 
     journals = True
+    takes_sparse = True
     changes_actions = True
     from_theory = staticmethod(faithful.from_theory)
 
@@ -84,49 +87,68 @@ class SmoothFTL(Learner):
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         n_blocks = 1 if shape.shared else self.n_actions
+        self._refit_at = np.ones(n_blocks, np.int64)
+        refit_at = Field(self._refit_at, 1, 2**62, per_block=True)
+        self._wide = WideLeaders(n_blocks, n_features, self.memory, self.regularisation) if shape.sparse else None
+        if self._wide is not None:
+            return {"wide": self._wide, "refit_at": refit_at}
         self._reservoir = Reservoir(n_blocks, self.memory, n_features)
         self._fits = zeros((n_blocks, 1 + self.n_draws, n_features))  # the leader, then its deviations
         self._fits[:, 1:] = self._rng.standard_normal(self._fits[:, 1:].shape) / math.sqrt(self.regularisation)
-        self._refit_at = np.ones(n_blocks, np.int64)
         return {
             "reservoir": self._reservoir,
             "fits": Field(self._fits, per_block=True),
-            "refit_at": Field(self._refit_at, 1, 2**62, per_block=True),
+            "refit_at": refit_at,
         }
 
-    def _scores(self, one: Batch) -> Array:
-        """Of each action, by its leader and by each draw."""
+    def _scores(self, one: Batch) -> tuple[Array, Array]:
+        """Of each action, by its leader, and their widths."""
+        if self._wide is not None:
+            return self._wide.scores(one)
         rows = dense(one.rows)
         if one.shared:
-            return np.asarray(rows @ self._fits[0].T)
-        return np.asarray(self._fits.reshape(-1, rows.shape[1]) @ rows[0]).reshape(self.n_actions, -1)
+            scores = rows @ self._fits[0].T
+        else:
+            scores = (self._fits.reshape(-1, rows.shape[1]) @ rows[0]).reshape(self.n_actions, -1)
+        return scores[:, 0], np.sqrt((scores[:, 1:] ** 2).mean(1))
 
     def _law(self, one: Batch) -> Array:
-        scores = self._scores(one)
-        hopes = scores[:, 0] + self.alpha * np.sqrt((scores[:, 1:] ** 2).mean(1))
-        floor = self.smoothing / (len(one.mask) * math.sqrt(max(1, self._reservoir.seen.sum())))
-        return laws.floored(laws.greedy(hopes, one), one, floor)
+        scores, widths = self._scores(one)
+        seen = self._reservoir.seen if self._wide is None else self._wide.seen
+        floor = self.smoothing / (len(one.mask) * math.sqrt(max(1, seen.sum())))
+        return laws.floored(laws.greedy(scores + self.alpha * widths, one), one, floor)
 
     def _predicted(self, batch: Batch) -> Array:
-        return 0.5 - 0.5 * self._scores(batch)[:, 0]
+        return 0.5 - 0.5 * self._scores(batch)[0]
 
     def _widths(self, batch: Batch) -> Array:
-        return np.asarray(0.5 * self.alpha * np.sqrt((self._scores(batch)[:, 1:] ** 2).mean(1)))
+        return 0.5 * self.alpha * self._scores(batch)[1]
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         block = one.block(action)
+        if self._wide is not None:
+            self._wide.put(one, action, loss)
+            if self._due(block, self._wide.seen):
+                self._wide.lead(block, self.margin)
+            return
         slot = self._reservoir.slot(block, self._chance())
         if slot >= 0:
             self._reservoir.put(block, slot, dense(one.rows)[one.row(action)], loss)
-        if self._reservoir.seen[block] >= self._refit_at[block]:
+        if self._due(block, self._reservoir.seen):
             self._refit(block)
 
+    def _due(self, block: int, seen: npt.NDArray[np.int64]) -> bool:
+        """Whether the action's next epoch begins."""
+        due = bool(seen[block] >= self._refit_at[block])
+        if due:
+            self._journal.keep(self._refit_at, block)
+            self._refit_at[block] = epoch_end(int(seen[block]), self.growth)
+        return due
+
     def _refit(self, block: int) -> None:
-        """Begin the action's next epoch."""
         n, d = self._reservoir.held(block), self._fits.shape[2]
         rng = self._chance()
         self._journal.keep(self._fits, block)
-        self._journal.keep(self._refit_at, block)
         self._fits[block, 0], self._fits[block, 1:] = two_sided_leader(
             self._reservoir.rows[block, :n],
             self._reservoir.losses[block, :n],
@@ -135,4 +157,3 @@ class SmoothFTL(Learner):
             rounds=float(self._reservoir.seen[block]),
             normals=(rng.standard_normal((n, self.n_draws)), rng.standard_normal((d, self.n_draws))),
         )
-        self._refit_at[block] = epoch_end(int(self._reservoir.seen[block]), self.growth)

@@ -105,6 +105,15 @@ class Dicing(mb.LinUCB):
         return laws.proportional(self._draws.random(len(batch.mask)), batch)
 
 
+class Hurried(mb.LinUCB):
+    """Learns a last round twice where it plays many."""
+
+    def _run(self, contexts: Any, losses: Any, *given: Any) -> bool:
+        done = super()._run(contexts, losses, *given)
+        self.learn(contexts[-1], mb.Decision(0, 0.5), losses[-1, 0])
+        return done
+
+
 class Careless(mb.LinUCB):
     """Ignores the mask."""
 
@@ -219,6 +228,7 @@ class Unchecked(mb.LinUCB):
         (Exploding, "finite_on_extreme_contexts"),
         (Confused, "any_order_and_delay"),
         (Batched, "batches_equal_single_rounds"),
+        (Hurried, "runs_equal_rounds"),
         (Careless, "unavailable_actions_are_not_played"),
         (Spending, "laws_draw_nothing"),
         (Hasty, "a_failed_round_changes_nothing"),

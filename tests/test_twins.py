@@ -25,6 +25,11 @@ def kernels() -> dict[str, Any]:
     }
 
 
+def flat(value: Any) -> Any:
+    """The numbers of an array, or of all of a tuple."""
+    return np.concatenate([np.ravel(one) for one in value]) if isinstance(value, tuple) else value
+
+
 def differences(twin: Twin, fast: Any, n: int) -> list[str]:
     """What came out differently on n random inputs; a kernel that returns False may leave its answer half written."""
     found = []
@@ -42,7 +47,7 @@ def differences(twin: Twin, fast: Any, n: int) -> list[str]:
             if (got is None) != (expected is None):
                 found.append(f"seed {seed}: {name} is {got}, not {expected}")
             elif got is not None and not np.allclose(
-                got, expected, rtol=twin.tolerance, atol=twin.tolerance, equal_nan=True
+                flat(got), flat(expected), rtol=twin.tolerance, atol=twin.tolerance, equal_nan=True
             ):
                 found.append(f"seed {seed}: {name} is {got}, not {expected}, of {given}")
     return found

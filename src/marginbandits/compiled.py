@@ -141,6 +141,15 @@ class _KernelCacheImpl(CompileResultCacheImpl):
 class _KernelCache(FunctionCache):
     _impl_class = _KernelCacheImpl
 
+    def _index_key(self, sig: object, codegen: Any) -> Any:
+        """As numba's, but kernels that a kernel is made of are told by their names, and not by their pickles.
+
+        Those change from process to process; what the names stand for is in the folder's.
+        """
+        cells = [cell.cell_contents for cell in self._py_func.__closure__ or ()]
+        names = [f"{one.__module__}.{one.__qualname__}" for one in cells]
+        return sig, codegen.magic_tuple(), _digest((self._py_func.__code__.co_code, names))
+
     # What cannot be read (no permission, a file cut short) is compiled; what cannot be kept (a disk that is full or
     # read-only) is compiled and not kept.
 

@@ -64,13 +64,13 @@ def moved_together(means: Array, deviations: Array, batch: Batch) -> Array:
 
 def explored(law: Array, batch: Batch, share: float) -> Array:
     """(1 - ε) p + ε/n on the n available actions, ε being `share`; in place."""
-    _explored(law, batch.starts, batch.mask, share, -1.0)
+    explore_each(law, batch.starts, batch.mask, share, -1.0)
     return law
 
 
 def floored(law: Array, batch: Batch, mu: float) -> Array:
     """(1 - nμ) p + μ on the n available actions, μ at most 1/n; in place."""
-    _explored(law, batch.starts, batch.mask, -1.0, mu)
+    explore_each(law, batch.starts, batch.mask, -1.0, mu)
     return law
 
 
@@ -142,7 +142,8 @@ def _proportional(values: Array, starts: Places, mask: Mask, law: Array) -> None
 
 
 @kernel
-def _explored(law: Array, starts: Places, mask: Mask, share: float, mu: float) -> None:
+def explore_each(law: Array, starts: Places, mask: Mask, share: float, mu: float) -> None:
+    """`explored`, or `floored` where the share is negative, for other kernels."""
     for i in range(starts.shape[0] - 1):
         n = 0
         for k in range(starts[i], starts[i + 1]):

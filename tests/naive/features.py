@@ -104,7 +104,7 @@ def _dense_rows(rng: np.random.Generator) -> tuple[Array, Array, float, float, b
     return rows, _moments(rng, d, count), pick(rng, math.inf, 10.0), pick(rng, 3.0, 1.5), pick(rng, False, True)
 
 
-@twin(scaling._learn, _dense_rows)
+@twin(scaling.learn_moments, _dense_rows)
 def learn(rows: Array, moments: Array, limit: float, clip: float, named: bool) -> None:
     """Row by row: clipped to what is believed, added to all rows and to the late half, which may replace them."""
     mean, square, scale, late_mean, late_square, counts = moments
@@ -143,7 +143,7 @@ def _standard_rows(rng: np.random.Generator) -> tuple[Array, Array, float, float
     return rows, moments, clip, pick(rng, 1e100, 1.0), named, np.empty((len(rows), rows.shape[1] + pick(rng, 0, 1)))
 
 
-@twin(scaling._standardise, _standard_rows)
+@twin(scaling.standardise, _standard_rows)
 def standardise(rows: Array, moments: Array, clip: float, largest: float, named: bool, out: Array) -> bool:
     d = rows.shape[1]
     unit = math.sqrt(max((moments[2] > 0).sum(), 1) if named else d)

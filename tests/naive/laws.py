@@ -71,7 +71,7 @@ def _batch_laws(rng: np.random.Generator) -> tuple[Array, Places, Mask, float, f
     return law, starts, mask, *pick(rng, (0.0, -1.0), (0.3, -1.0), (1.0, -1.0), (-1.0, 0.0), (-1.0, 0.1), (-1.0, 0.9))
 
 
-@twin(laws._explored, _batch_laws)
+@twin(laws.explore_each, _batch_laws)
 def explored(law: Array, starts: Places, mask: Mask, share: float, mu: float) -> None:
     for span in spans(starts):
         n = mask[span].sum()

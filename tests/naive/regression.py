@@ -76,7 +76,7 @@ def _predictions(rng: np.random.Generator) -> tuple[Array, Array, bool, Places, 
     return models, rows, shared, starts, np.empty(len(mask))
 
 
-@twin(ridge._predict, _predictions)
+@twin(ridge.predict, _predictions)
 def predict(models: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
     for i, place, block in places(starts, shared):
         out[place] = models[block, -1] @ row_of(rows, shared, i, place)
@@ -117,6 +117,16 @@ def step(
     spread = carlson(model[:-1], scaled, gain, work)
     model[-1] += gain * pull / weight**0.5
     room[:] = [*gain, *scaled, *work, spread]
+
+
+def _unkept(rng: np.random.Generator) -> tuple[Array, Array, float, float, Array]:
+    models, row, block, weight, pull, _, _, room = _one_block(rng)
+    return models[block], row, weight, pull, room
+
+
+@twin(ridge.observe, _unkept, tolerance=1e-7)
+def observe_row(model: Array, row: Array, weight: float, pull: float, room: Array) -> None:
+    step(model[None], row, 0, weight, pull, np.zeros((1, model.size)), np.zeros(3, np.int64), room)
 
 
 def _observation(rng: np.random.Generator) -> Observed:
@@ -187,6 +197,10 @@ def _row(rng: np.random.Generator, d: int) -> tuple[Places, Array]:
     """A dense row, a sparse one, or one with nothing in it."""
     if rng.random() < 0.4:
         return np.empty(0, np.int64), some(rng, d)
+    return _sparse_row(rng, d)
+
+
+def _sparse_row(rng: np.random.Generator, d: int) -> tuple[Places, Array]:
     columns = np.flatnonzero(rng.random(d) < 0.6)
     return columns, some(rng, len(columns))
 
@@ -225,7 +239,7 @@ def _dense_batch(rng: np.random.Generator) -> tuple[Array, Array, bool, Places, 
     return _states(rng, 1 if shared else 4, 3, d), rows, shared, starts, np.empty(len(mask))
 
 
-@twin(online_regression._predict_all, _dense_batch)
+@twin(online_regression.predict_all, _dense_batch)
 def predict_all(states: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
     predict(states[:, :1], rows, shared, starts, out)
 
@@ -253,10 +267,10 @@ def _lesson(rng: np.random.Generator) -> tuple[Array, Array, Array, Places, Arra
     d = _width(rng)
     totals = pick(rng, np.zeros(2), rng.uniform(1.0, 9.0, 2))
     target, importance = pick(rng, 0.0, 0.4, 1.0, -2.0, 3.0), pick(rng, 0.0, 0.3, 1.0, 50.0)
-    return _states(rng, 3, d), totals, np.array([0.0, 1.5]), *_row(rng, d), target, importance, 0.5
+    return _states(rng, 3, d), totals, np.array([0.0, 1.5]), *_sparse_row(rng, d), target, importance, 0.5
 
 
-@twin(online_regression._learn, _lesson)
+@twin(online_regression._learn_sparse, _lesson)
 def learn(
     state: Array, totals: Array, span: Array, columns: Places, values: Array, target: float, h: float, rate: float
 ) -> None:
@@ -281,10 +295,22 @@ def _one_step(rng: np.random.Generator) -> tuple[object, ...]:
     at, block = int(rng.integers(2)), int(rng.integers(blocks))
     totals, span, rows = rng.uniform(1.0, 9.0, 2), np.array([0.0, 1.0]), some(rng, 2, d)
     target, importance = pick(rng, 0.0, 0.4, 1.0, 1.7), pick(rng, 1.0, 3.0)
-    return states, totals, span, rows, at, block, target, importance, 0.5, np.zeros(3 * d + 6), 17
+    return states, totals, span, rows, at, block, target, importance, 0.5, np.zeros(d), np.zeros(3 * d + 6), 17
 
 
-@twin(online_regression._learn_one, _one_step, tolerance=1e-7)
+def _dense_lesson(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, float, float, float, Array]:
+    state, totals, span, _, _, target, importance, rate = _lesson(rng)
+    return state, totals, span, some(rng, state.shape[1]), target, importance, rate, np.empty(state.shape[1])
+
+
+@twin(online_regression.learn_row, _dense_lesson, scratch=["work"])
+def learn_row(
+    state: Array, totals: Array, span: Array, values: Array, target: float, h: float, rate: float, work: Array
+) -> None:
+    learn(state, totals, span, np.empty(0, np.int64), values, target, h, rate)
+
+
+@twin(online_regression._learn_one, _one_step, tolerance=1e-7, scratch=["work"])
 def learn_one(
     states: Array,
     totals: Array,
@@ -295,6 +321,7 @@ def learn_one(
     target: float,
     h: float,
     rate: float,
+    work: Array,
     last: Array,
     stamp: int,
 ) -> None:
@@ -314,7 +341,7 @@ def _question(rng: np.random.Generator) -> tuple[Array, Array, Places, Array, fl
     )
 
 
-@twin(online_regression._reach, _question, tolerance=1e-4)
+@twin(online_regression._reach, _question)
 def reach(state: Array, totals: Array, columns: Places, values: Array, gap: float, delta: float, rate: float) -> float:
     """step·w for the w at which w (gap² - (gap - step·w)²) = delta, or the whole gap if that is cheaper."""
     x, (_, G, N) = _filled(columns, values, state.shape[1]), state
@@ -335,10 +362,11 @@ def _interval(rng: np.random.Generator) -> tuple[object, ...]:
     else:
         values, columns, ends = rows.ravel(), np.empty(0, np.int64), np.arange(len(rows) + 1) * rows.shape[1]
     totals = rng.uniform(1.0, 9.0, 2)
-    return states, totals, columns, values, ends, shared, starts, pick(rng, 1e-3, 0.1), 0.5, out, np.empty_like(out)
+    most = np.empty(pick(rng, 0, len(out)))
+    return states, totals, columns, values, ends, shared, starts, pick(rng, 1e-3, 0.1), 0.5, out, most
 
 
-@twin(online_regression._ranges, _interval, tolerance=1e-4)
+@twin(online_regression.ranges, _interval)
 def ranges(
     states: Array,
     totals: Array,
@@ -358,4 +386,6 @@ def ranges(
         predicted = predict_row(states[block, 0], *row)
         down = reach(states[block], totals, *row, max(predicted, 0.0) + 1.0, delta, rate)
         up = reach(states[block], totals, *row, 2.0 - min(predicted, 1.0), delta, rate)
-        least[place], most[place] = np.clip([predicted - down, predicted + up], 0, 1)
+        least[place] = np.clip(predicted - down, 0, 1)
+        if len(most):
+            most[place] = np.clip(predicted + up, 0, 1)

@@ -78,6 +78,29 @@ def _masked_batch(one: Learner, two: Learner, *, matrix: bool) -> None:
 
 
 @learner_check
+def runs_equal_rounds(build: Build) -> None:
+    """A run in compiled code, where there is any, is bit for bit what its rounds are one by one, draws included."""
+    one, two = build(), build()
+    if not hasattr(two, "_run"):
+        return
+    train(one, 1)
+    train(two, 1)
+    contexts, losses = map(np.array, zip(*stream(150, seed=6), strict=True))
+    actions, probabilities, laws, done = np.empty(150, np.int64), np.empty(150), np.empty((150, K)), list[None]()
+    if not two._run(contexts, losses, actions, probabilities, laws, lambda: done.append(None)):
+        return
+    expect(len(done) == 150, f"a run of 150 rounds told of {len(done)}")
+    for t, (context, loss) in enumerate(zip(contexts, losses, strict=True)):
+        decision = one.act(context)
+        one.learn(context, decision, loss[decision.action])
+        same = decision.action == actions[t] and decision.probability == probabilities[t]
+        expect(same and np.array_equal(np.array(decision.distribution), laws[t]), f"round {t} of a run differs")
+    expect(same_arrays(one.state(), two.state()), "a run has learnt something else than its rounds")
+    again = [train(agent, 30, seed=7) for agent in (one, two)]
+    expect((again[0] == again[1]).all(), "after a run, draws differ")
+
+
+@learner_check
 def unavailable_actions_are_not_played(build: Build) -> None:
     """A masked action has probability exactly 0, and the rest is a distribution."""
     for matrix in (False, True):
@@ -141,9 +164,12 @@ class _InjectedError(Exception):
 
 @contextmanager
 def _failing(agent: Learner, after: int) -> Iterator[None]:
-    """While this lasts, every round but the first so many fails after everything was done."""
+    """While this lasts, every round but the first so many fails after everything was done.
+
+    In compiled code nothing can fail: there it does before anything was done.
+    """
     inner: Any = agent
-    update, left = inner._update, [after]
+    update, left, compiled = inner._update, [after], getattr(inner, "_swift", None)
 
     def fails(*args: object) -> None:
         update(*args)
@@ -151,11 +177,19 @@ def _failing(agent: Learner, after: int) -> Iterator[None]:
         if left[0] < 0:
             raise _InjectedError
 
+    class Failing:
+        def learn_all(self, *args: object) -> None:
+            raise _InjectedError
+
     inner._update = fails
+    if compiled is not None:
+        inner._swift = Failing()
     try:
         yield
     finally:
         del inner._update
+        if compiled is not None:
+            inner._swift = compiled
 
 
 @learner_check

@@ -23,7 +23,7 @@ from marginbandits.state import COUNT, SQUARES, Field, zeros
 from marginbandits.types import Array
 from marginbandits.validation import Instance, Integer, OneOf, Real, validated
 
-__all__ = ["Standardise"]
+__all__ = ["Standardise", "learn_moments", "standardise"]
 
 _MEAN, _SQUARE, _SCALE, _LATE_MEAN, _LATE_SQUARE, _COUNT = range(6)
 _LEAST = 1e-200
@@ -93,7 +93,7 @@ class Standardise(FeatureMap):
         if type(rows) is not np.ndarray or rows.shape != self._single or rows.dtype is not FLOAT64:
             return super().transform(rows)
         out = np.empty(self._single_out)
-        if not _standardise(rows, self._moments, self.clip, LARGEST, self.named, out):
+        if not standardise(rows, self._moments, self.clip, LARGEST, self.named, out):
             refuse_bad("context", rows)
         return out
 
@@ -111,7 +111,7 @@ class Standardise(FeatureMap):
         if isinstance(rows, Sparse):
             return self._scaled(rows)
         out = np.empty((rows.shape[0], self.n_outputs))
-        if not _standardise(rows, self._moments, self.clip, LARGEST, self.named, out):
+        if not standardise(rows, self._moments, self.clip, LARGEST, self.named, out):
             refuse_bad("context", rows)
         return out
 
@@ -125,6 +125,10 @@ class Standardise(FeatureMap):
         if not _observe(rows, self._moments, self._limit, self.clip, LARGEST, self.named, self._last, stamp, out):
             refuse_bad("context", rows)
         return out
+
+    def scaling(self) -> tuple[Array, float, float]:
+        """What `learn_moments` and `standardise` need of it: live moments, rows that move them, and the clip."""
+        return self._moments, self._limit, self.clip
 
     def _typical(self) -> Array:
         return np.array(self._moments[_MEAN])
@@ -195,7 +199,8 @@ def _scale_sparse(
 
 
 @kernel
-def _learn(rows: Array, moments: Array, limit: float, clip: float, named: bool) -> None:
+def learn_moments(rows: Array, moments: Array, limit: float, clip: float, named: bool) -> None:
+    """Moments with these rows too, the first `limit` of all."""
     n, d = rows.shape
     mean, square, late_mean, late_square = moments[_MEAN], moments[_SQUARE], moments[_LATE_MEAN], moments[_LATE_SQUARE]
     count = moments[_COUNT, 0]
@@ -238,7 +243,7 @@ def _learn(rows: Array, moments: Array, limit: float, clip: float, named: bool) 
 
 
 @kernel
-def _standardise(rows: Array, moments: Array, clip: float, largest: float, named: bool, out: Array) -> bool:
+def standardise(rows: Array, moments: Array, clip: float, largest: float, named: bool, out: Array) -> bool:
     """Features of all rows; False if any value is not within ±largest."""
     n, d = rows.shape
     mean, scale = moments[_MEAN], moments[_SCALE]
@@ -276,6 +281,6 @@ def _observe(
             good &= abs(rows[i, j]) <= largest
     if good:
         last[:-1], last[-1] = moments.ravel(), stamp
-        _learn(rows, moments, limit, clip, named)
-        _standardise(rows, moments, clip, largest, named, out)
+        learn_moments(rows, moments, limit, clip, named)
+        standardise(rows, moments, clip, largest, named, out)
     return good

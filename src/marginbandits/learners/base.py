@@ -9,7 +9,7 @@ brings along (`offers`). Where they have names, decisions carry these.
 """
 
 from abc import ABC
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, SupportsFloat, Unpack
 
 import numpy as np
@@ -149,6 +149,22 @@ class Learner(Loop, ABC):
             self._ready(len(read))
             rounds = zip(read, played, costs, strict=True)
             self._whole([(batch, action, cost, probability) for (batch, _), (action, probability), cost in rounds])
+
+    def _run(
+        self,
+        contexts: npt.NDArray[Any],
+        losses: Array,
+        actions: npt.NDArray[np.int64],
+        probabilities: Array,
+        laws: Array,
+        progress: Callable[[], object],
+    ) -> bool:
+        """Play and learn all these rounds in compiled code, as `act` and `learn` would, if there is any for them."""
+        with self._lock:
+            if self._swift is None or self._vector != contexts.shape[1:] or self._scale or self._called:
+                return False
+            self._swift.run(contexts, losses, self._draws, actions, probabilities, laws, progress)
+            return True
 
     def predict(self, context: Context, *, actions: Any = None) -> Array:
         """The loss that is predicted of each action, or the reward where there is a `reward_range`.

@@ -30,6 +30,7 @@ from marginbandits.learners.forgetting import Forgetting
 from marginbandits.learners.offers import Names
 from marginbandits.learners.reading import Reader
 from marginbandits.learners.stored import Stored
+from marginbandits.learners.swift import Swift, swift_rounds
 from marginbandits.state import Field, Journal, Record, State, TooLargeError, room, zeros
 from marginbandits.types import Action, Array
 from marginbandits.validation import remembered
@@ -74,6 +75,7 @@ class Loop(Stored):
         self._state: State | None = None
         self._early: Early | None = None
         self._forgetting: Forgetting | None = None
+        self._swift: Swift | None = None  # rounds in compiled code, where there are any
         self._taken = 0  # bytes, by what has been started
 
     def _call(self, n_actions: int, actions: Sequence[Action] | None) -> None:
@@ -152,6 +154,8 @@ class Loop(Stored):
         """The laws of what was read; features are made of it first."""
         if self._map is None:
             return laws.uniform(batch)
+        if self._swift is not None:
+            return self._swift.laws(batch)
         self._featured(batch)
         return np.asarray(self._playing._laws(batch))
 
@@ -167,6 +171,9 @@ class Loop(Stored):
 
         What is `lost` is what they say, unless it is told.
         """
+        if self._swift is not None:
+            self._swift.learn_all(rounds)
+            return
         journal = self._journal
         journal.begin()
         try:
@@ -216,7 +223,7 @@ class Loop(Stored):
 
     def _start(self, shape: Shape, size: int | None = None) -> None:
         """Allocate everything, in at most so many bytes; the journal remembers that there was nothing."""
-        for name in ("_shape", "_names", "_map", "_state", "_vector", "_early", "_forgetting", "_taken"):
+        for name in ("_shape", "_names", "_map", "_state", "_vector", "_early", "_forgetting", "_taken", "_swift"):
             self._journal.keep_attribute(self, name)
         self._journal.keep_attribute(self._journal, "records")
         self._chance()
@@ -241,6 +248,10 @@ class Loop(Stored):
         plain = type(self)._admitted is Loop._admitted and started.checks_rows
         if plain and not (shape.shared or shape.sparse or shape.named):
             self._vector = (shape.width,)
+        self._hasten()
+
+    def _hasten(self) -> None:
+        self._swift = swift_rounds(self, self._shape, self._map)
 
     def _columns_of(self, shape: Shape) -> Shape:
         """What features are made of: contexts of this shape, or what names and values have become."""
@@ -284,6 +295,7 @@ class Loop(Stored):
         self._journal.records = ()
         self._state = State(parts, self._journal)
         self._state._adopt(before, places)
+        self._hasten()
 
     def _chance(self) -> np.random.Generator:
         """The learner's own generator, for `_update`: what is drawn can be taken back."""

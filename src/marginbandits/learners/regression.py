@@ -5,20 +5,37 @@ A subclass fills one hole, `_laws`: from `self._ridge` (ridge regression of the 
 all for K x d contexts.
 """
 
-from typing import ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
+from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Shape, dense
+from marginbandits.factors import dot
 from marginbandits.features import Given
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.options import Options
-from marginbandits.oracles.online_regression import OnlineRegression
-from marginbandits.oracles.ridge import Ridge
+from marginbandits.oracles.online_regression import OnlineRegression, learn_row
+from marginbandits.oracles.ridge import Ridge, observe
 from marginbandits.state import COUNT, Field
 from marginbandits.types import Array
 
-__all__ = ["OracleLearner", "RidgeLearner"]
+__all__ = ["OracleLearner", "RidgeLearner", "learn_oracle", "learn_ridge"]
+
+
+@kernel
+def learn_ridge(rows: Array, action: int, loss: float, probability: float, state: Any) -> None:
+    """One round of ridge regression."""
+    models, room = state[0], state[1]
+    observe(models[action], rows[0], 1.0, 1.0 - loss - dot(models[action, -1], rows[0]), room)
+
+
+@kernel
+def learn_oracle(rows: Array, action: int, loss: float, probability: float, state: Any) -> None:
+    """One round of online regression that is indifferent to p."""
+    states, totals, span, rounds, rate, weight, work = state[:7]
+    rounds[0] += 1.0
+    learn_row(states[action], totals, span, rows[0], loss, weight, rate, work)
 
 
 class RidgeLearner(Learner):
@@ -41,6 +58,9 @@ class RidgeLearner(Learner):
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         self._ridge = Ridge(1 if shape.shared else self.n_actions, n_features, self.regularisation)
         return {"ridge": self._ridge}
+
+    def _arrays(self) -> tuple[Any, ...]:
+        return self._ridge.models, np.zeros(5 * self._ridge.models.shape[2] + 1)
 
     def _predicted(self, batch: Batch) -> Array:
         return 1.0 - self._ridge.predict(batch)
@@ -96,6 +116,11 @@ class OracleLearner(Learner):
         self._oracle = OnlineRegression(self._models(), blocks, n_features, self.learning_rate)
         self._rounds = np.zeros(1)
         return {"oracle": self._oracle, "rounds": Field(self._rounds, 0.0, COUNT)}
+
+    def _arrays(self) -> tuple[Any, ...]:
+        oracle, weight = self._oracle, 1.0 / self.n_actions if self.weighted else 1.0
+        work = np.empty(oracle.state.shape[3])
+        return oracle.state[0], oracle.totals[0], oracle.span, self._rounds, self.learning_rate, weight, work
 
     def _predicted(self, batch: Batch) -> Array:
         return self._oracle.predict(batch)

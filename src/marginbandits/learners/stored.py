@@ -48,6 +48,10 @@ class Stored(Parametrised, ABC):
     @abstractmethod
     def _start(self, shape: Shape, size: int | None = None) -> None: ...
 
+    @abstractmethod
+    def _hasten(self) -> None:
+        """Find what there is of it in compiled code, on the arrays that it has now."""
+
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The live arrays that hold everything learnt, features included."""
         return {} if self._state is None else self._state.arrays()
@@ -144,12 +148,13 @@ class Stored(Parametrised, ABC):
         if lock is None:  # a copy that another learner keeps, and is copied with, generator and journal shared
             return state
         with lock:  # what is copied or pickled is one state, whoever learns meanwhile
-            return copy.deepcopy({**vars(self), "_lock": None})
+            return copy.deepcopy({**vars(self), "_lock": None, "_swift": None})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         if "_lock" in state:
             self._lock = threading.RLock()
+            self._hasten()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         twin = object.__new__(type(self))

@@ -27,6 +27,7 @@ array([0. , 0.7])
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +37,7 @@ from marginbandits.contexts import Batch, Sparse
 from marginbandits.state import HUGE, SQUARES, Field, Journal, Record, zeros
 from marginbandits.types import Array
 
-__all__ = ["OnlineRegression"]
+__all__ = ["OnlineRegression", "learn_row", "predict_all", "ranges"]
 
 Places = npt.NDArray[np.int64]
 _ALL = np.empty(0, np.int64)  # the columns of a dense row
@@ -55,6 +56,7 @@ class OnlineRegression(Record):
         self.span = np.array([0.0, 1.0])  # range of the targets
         # The last step, of one policy: what the block was, totals and span; then the stamp and which block.
         self._last = zeros((3 * n_features + 6 if n_policies == 1 else 6,))
+        self.work = np.empty(n_features)
         self.attach(Journal())
 
     def undo(self, stamp: int) -> None:
@@ -71,32 +73,23 @@ class OnlineRegression(Record):
             r = batch.rows
             _predict_sparse(self.state[policy], r.values, r.columns, r.starts, batch.shared, batch.starts, out)
         else:
-            _predict_all(self.state[policy], batch.rows, batch.shared, batch.starts, out)
+            predict_all(self.state[policy], batch.rows, batch.shared, batch.starts, out)
         return out
 
     def learn(self, batch: Batch, action: int, target: float, importance: float = 1.0, policy: int = 0) -> None:
         """One step of one action's prediction towards a target, for a batch of one."""
-        rows, rate = batch.rows, self.learning_rate
-        if len(self.state) == 1 and isinstance(rows, np.ndarray):  # one step a round: it keeps itself
-            at, block = (action, 0) if batch.shared else (0, action)
+        rows, block, at, rate = batch.rows, batch.block(action), batch.row(action), self.learning_rate
+        state, totals, span = self.state[policy], self.totals[policy], self.span
+        if isinstance(rows, Sparse):
+            columns, values = rows.row(at)
+            self._keep((policy, block, slice(None), columns), policy)
+            _learn_sparse(state[block], totals, span, columns, values, target, importance, rate)
+        elif len(self.state) == 1:  # one step a round: it keeps itself
             stamp = self.journal.stamp
-            _learn_one(
-                self.state[0], self.totals[0], self.span, rows, at, block, target, importance, rate, self._last, stamp
-            )
-            return
-        columns, values = self._row(batch, action)
-        block = batch.block(action)
-        self._keep(columns, block, policy)
-        _learn(
-            self.state[policy, block],
-            self.totals[policy],
-            self.span,
-            columns,
-            values,
-            target,
-            importance,
-            self.learning_rate,
-        )
+            _learn_one(state, totals, span, rows, at, block, target, importance, rate, self.work, self._last, stamp)
+        else:
+            self._keep((policy, block), policy)
+            learn_row(state[block], totals, span, rows[at], target, importance, rate, self.work)
 
     def learn_all(self, batch: Batch, targets: Array, policy: int) -> None:
         """`learn` for every available action in turn, each counted once."""
@@ -117,7 +110,7 @@ class OnlineRegression(Record):
             columns, values = _ALL, batch.rows.ravel()
             ends = np.arange(len(batch.rows) + 1) * batch.rows.shape[1]
         state, totals, rate = self.state[0], self.totals[0], self.learning_rate
-        _ranges(state, totals, columns, values, ends, batch.shared, batch.starts, delta, rate, least, most)
+        ranges(state, totals, columns, values, ends, batch.shared, batch.starts, delta, rate, least, most)
         return least, most
 
     def fields(self) -> Mapping[str, Field]:
@@ -145,12 +138,7 @@ class OnlineRegression(Record):
         if not (self.span[0] <= 0.0 and self.span[1] >= 1.0):
             raise ValueError(f"span must hold [0, 1], got {self.span}")
 
-    def _row(self, batch: Batch, action: int) -> tuple[Places, Array]:
-        rows, at = batch.rows, batch.row(action)
-        return rows.row(at) if isinstance(rows, Sparse) else (_ALL, rows[at])
-
-    def _keep(self, columns: Places, block: int, policy: int) -> None:
-        where = (policy, block) if columns is _ALL else (policy, block, slice(None), columns)
+    def _keep(self, where: tuple[Any, ...], policy: int) -> None:
         self.journal.keep(self.state, where)
         self.journal.keep(self.totals, policy)
         self.journal.keep(self.span)
@@ -170,7 +158,8 @@ def _predict(weights: Array, columns: Places, values: Array) -> float:
 
 
 @kernel
-def _predict_all(states: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
+def predict_all(states: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
+    """<w, z> of each action of each context."""
     for i in range(starts.shape[0] - 1):
         for a in range(starts[i + 1] - starts[i]):
             k = starts[i] + a
@@ -206,19 +195,57 @@ def _learn_one(
     target: float,
     importance: float,
     rate: float,
+    work: Array,
     last: Array,
     stamp: int,
 ) -> None:
-    """`_learn` for a dense row; what it changes is kept in `last` first."""
+    """`learn_row`; what it changes is kept in `last` first."""
     state, n = states[block], last.shape[0] - 6
     last[:n] = state.reshape(-1)
     last[n], last[n + 1], last[n + 2], last[n + 3] = totals[0], totals[1], span[0], span[1]
     last[n + 4], last[n + 5] = stamp, block
-    _learn(state, totals, span, np.empty(0, np.int64), rows[at], target, importance, rate)
+    learn_row(state, totals, span, rows[at], target, importance, rate, work)
 
 
 @kernel
-def _learn(
+def learn_row(
+    state: Array, totals: Array, span: Array, values: Array, target: float, importance: float, rate: float, work: Array
+) -> None:
+    """One step on a dense row, without a branch for each column; `work` is for as many numbers."""
+    span[0], span[1] = min(span[0], target), max(span[1], target)
+    weights, squares, largest = state[0], state[1], state[2]
+    total, n = 0.0, values.shape[0]
+    for i in range(n):
+        total += weights[i] * values[i]
+    error = target - min(max(total, span[0]), span[1])
+    gradient = 4.0 * error * error * importance
+    if not gradient > 0.0:  # nothing to learn, or too little for a number
+        return
+    length, moved = 0.0, 0.0
+    for i in range(n):
+        x = abs(values[i])
+        square = squares[i] + gradient * x * x
+        seen = x > 0.0 and square > 0.0
+        before = largest[i]
+        most = max(before, x) if seen else before
+        size = most if seen else 1.0
+        weights[i] *= before / size if x > before and seen else 1.0
+        squares[i], largest[i] = square, most
+        work[i] = 1.0 / (size * math.sqrt(square)) if seen else 0.0
+        length += (x / size) * (x / size) if seen else 0.0
+        moved += x * x * work[i]
+    if moved > 0.0 and length > 0.0:
+        totals[0] += importance
+        totals[1] += importance * length
+        multiplier = math.sqrt(totals[0] / totals[1])
+        q = multiplier * moved
+        step = multiplier * error * -math.expm1(-2.0 * rate * importance * q) / q
+        for i in range(n):
+            weights[i] += step * values[i] * work[i]
+
+
+@kernel
+def _learn_sparse(
     state: Array,
     totals: Array,
     span: Array,
@@ -228,18 +255,21 @@ def _learn(
     importance: float,
     rate: float,
 ) -> None:
+    """One step on what a row has filled."""
     span[0], span[1] = min(span[0], target), max(span[1], target)
     weights, squares, largest = state[0], state[1], state[2]
-    error = target - min(max(_predict(weights, columns, values), span[0]), span[1])
+    total = 0.0
+    for k in range(values.shape[0]):
+        total += weights[columns[k]] * values[k]
+    error = target - min(max(total, span[0]), span[1])
     gradient = 4.0 * error * error * importance
     if not gradient > 0.0:  # nothing to learn, or too little for a number
         return
-    every = columns.shape[0] == 0
     length = 0.0
     moved = 0.0
     for k in range(values.shape[0]):
         x = abs(values[k])
-        i = k if every else columns[k]
+        i = columns[k]
         if x > 0.0 and squares[i] + gradient * x * x > 0.0:
             squares[i] += gradient * x * x
             if x > largest[i]:
@@ -254,44 +284,49 @@ def _learn(
         q = multiplier * moved
         step = multiplier * error * -math.expm1(-2.0 * rate * importance * q) / q
         for k in range(values.shape[0]):
-            i = k if every else columns[k]
+            i = columns[k]
             if values[k] != 0.0 and squares[i] > 0.0:
                 weights[i] += step * values[k] / (largest[i] * math.sqrt(squares[i]))
 
 
 @kernel
 def _reach(state: Array, totals: Array, columns: Places, values: Array, gap: float, delta: float, rate: float) -> float:
-    """How far importance on a target `gap` away moves the prediction before it costs more than `delta`."""
+    """How far importance on a target `gap` away moves the prediction before it costs more than `delta`.
+
+    A move v costs v²(2 gap - v)/s, s being how far a little importance moves it.
+    """
     length = 0.0
     moved = 0.0
-    for k in range(values.shape[0]):
-        x = abs(values[k])
-        if x > 0.0:
-            i = columns[k] if columns.shape[0] else k
-            largest = max(state[2, i], x)
-            length += (x / largest) ** 2
-            spread = state[1, i] + 4.0 * gap * gap * x * x
-            moved += x * x / (largest * math.sqrt(spread)) if spread > 0.0 else 0.0
+    if columns.shape[0] == 0:
+        for i in range(values.shape[0]):
+            x = abs(values[i])
+            largest, spread = max(state[2, i], x), state[1, i] + 4.0 * gap * gap * x * x
+            seen = x > 0.0 and spread > 0.0
+            moved += x * x / (largest * math.sqrt(spread)) if seen else 0.0
+            length += (x / largest) * (x / largest) if x > 0.0 else 0.0
+    else:
+        for k in range(values.shape[0]):
+            x, i = abs(values[k]), columns[k]
+            if x > 0.0:
+                largest, spread = max(state[2, i], x), state[1, i] + 4.0 * gap * gap * x * x
+                length += (x / largest) ** 2
+                moved += x * x / (largest * math.sqrt(spread)) if spread > 0.0 else 0.0
     if not (moved > 0.0 and length > 0.0):
         return 0.0
     sensitivity = rate * math.sqrt((totals[0] + 1.0) / (totals[1] + length)) * moved
     if not sensitivity > 1e-150:
         return 0.0
-    low, high = 0.0, gap / sensitivity
-    if high * gap * gap <= delta:
+    cost = delta * sensitivity
+    if gap * gap * gap <= cost:
         return gap
-    while high - low > 1e-6 * (1.0 + low):
-        middle = 0.5 * (low + high)
-        left = gap - sensitivity * middle
-        if middle * (gap * gap - left * left) > delta:
-            high = middle
-        else:
-            low = middle
-    return sensitivity * low
+    v = math.sqrt(cost / (2.0 * gap))
+    for _ in range(6):  # Newton's steps: from below, above, and down to it
+        v -= (v * v * (2.0 * gap - v) - cost) / max(v * (4.0 * gap - 3.0 * v), 1e-300)
+    return min(v, gap)
 
 
 @kernel
-def _ranges(
+def ranges(
     states: Array,
     totals: Array,
     columns: Places,
@@ -304,6 +339,7 @@ def _ranges(
     least: Array,
     most: Array,
 ) -> None:
+    """The least loss of each action of each context, and the largest, unless there is no room for it."""
     for i in range(starts.shape[0] - 1):
         for a in range(starts[i + 1] - starts[i]):
             k = starts[i] + a
@@ -312,6 +348,7 @@ def _ranges(
             where = columns[ends[row] : ends[row + 1]] if columns.shape[0] else columns
             predicted = _predict(state[0], where, filled)
             down = _reach(state, totals, where, filled, max(predicted, 0.0) + 1.0, delta, rate)
-            up = _reach(state, totals, where, filled, 2.0 - min(predicted, 1.0), delta, rate)
             least[k] = min(max(predicted - down, 0.0), 1.0)
-            most[k] = max(min(predicted + up, 1.0), 0.0)
+            if most.shape[0] > 0:
+                up = _reach(state, totals, where, filled, 2.0 - min(predicted, 1.0), delta, rate)
+                most[k] = max(min(predicted + up, 1.0), 0.0)

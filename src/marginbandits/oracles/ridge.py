@@ -30,7 +30,7 @@ from marginbandits.factors import carlson, dot, square_norm
 from marginbandits.state import COUNT, Field, Journal, Record, zeros
 from marginbandits.types import Array
 
-__all__ = ["Ridge"]
+__all__ = ["Ridge", "observe", "predict"]
 
 Places = npt.NDArray[np.int64]
 
@@ -107,7 +107,7 @@ class Ridge(Record):
     def predict(self, batch: Batch) -> Array:
         """<θ, z> for each action of each context."""
         out = np.empty(len(batch.mask))
-        _predict(self.models, self._like(batch.rows), batch.shared, batch.starts, out)
+        predict(self.models, self._like(batch.rows), batch.shared, batch.starts, out)
         return out
 
     def variance(self, batch: Batch) -> Array:
@@ -140,7 +140,8 @@ class Ridge(Record):
 
 
 @kernel
-def _predict(models: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
+def predict(models: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
+    """<θ, z> for each action of each context."""
     for i in range(starts.shape[0] - 1):
         for a in range(starts[i + 1] - starts[i]):
             k = starts[i] + a
@@ -186,14 +187,24 @@ def _step_each(
 def _step(
     models: Array, row: Array, block: int, weight: float, pull: float, kept: Array, changed: Places, room: Array
 ) -> None:
+    """`observe`, after keeping the block as it is."""
     d, n = row.shape[0], changed[1]
-    model, weights, before = models[block], models[block, d], kept[n]
-    gain, scaled, root = room[:d], room[d : 2 * d], math.sqrt(weight)
+    model, before = models[block], kept[n]
     for i in range(d):
         for j in range(i + 1):  # the rest is 0, then as now
             before[i * d + j] = model[i, j]
-        before[d * d + i], gain[i], scaled[i] = weights[i], 0.0, root * row[i]
+        before[d * d + i] = model[d, i]
     changed[1], changed[2 + n] = n + 1, block
+    observe(model, row, weight, pull, room)
+
+
+@kernel
+def observe(model: Array, row: Array, weight: float, pull: float, room: Array) -> None:
+    """A <- A + w zzᵀ, θ <- θ + g A⁻¹z of one block, g being the pull; `room` is for 5d + 1 numbers."""
+    d = row.shape[0]
+    gain, scaled, weights, root = room[:d], room[d : 2 * d], model[d], math.sqrt(weight)
+    for i in range(d):
+        gain[i], scaled[i] = 0.0, root * row[i]
     room[-1] = carlson(model, scaled, gain, room[2 * d : -1])
     share = pull / root
     for i in range(d):

@@ -10,21 +10,39 @@
 array([0.05, 0.95])
 """
 
-from typing import Annotated, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
+
+import numpy as np
+import numpy.typing as npt
 
 from marginbandits import laws
+from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch
 from marginbandits.features import Features
 from marginbandits.learners.options import MaybeActionCount, Options
-from marginbandits.learners.regression import RidgeLearner
-from marginbandits.types import Array
+from marginbandits.learners.regression import RidgeLearner, learn_ridge
+from marginbandits.learners.swift import compiled_rounds
+from marginbandits.oracles.ridge import predict
+from marginbandits.types import Array, Mask
 from marginbandits.validation import Real, validated
 
 __all__ = ["EpsilonGreedy"]
 
 
+@kernel
+def _law_one(rows: Array, starts: npt.NDArray[np.int64], mask: Mask, state: Any, law: Array) -> bool:
+    models, _, epsilon = state
+    predict(models, rows, False, starts, law)
+    if not laws.greedy_each(law, starts, mask, law):
+        return False
+    laws.explore_each(law, starts, mask, epsilon, -1.0)
+    return True
+
+
 class EpsilonGreedy(RidgeLearner):
     """Ridge regression per action (shared for K x d contexts), greedy but for a fixed share ε of exploration."""
+
+    rounds: ClassVar[Any] = compiled_rounds(_law_one, learn_ridge)
 
     @validated
     def __init__(
@@ -38,6 +56,9 @@ class EpsilonGreedy(RidgeLearner):
     ) -> None:
         super().__init__(n_actions, regularisation=regularisation, features=features, **options)
         self.epsilon = epsilon
+
+    def _arrays(self) -> tuple[Any, ...]:
+        return *super()._arrays(), self.epsilon
 
     def _laws(self, batch: Batch) -> Array:
         return laws.explored(laws.greedy(self._ridge.predict(batch), batch), batch, self.epsilon)

@@ -15,7 +15,7 @@ Li, Chu, Langford & Schapire (2010), "A contextual-bandit approach to personaliz
 (1, 0)
 """
 
-from typing import Annotated, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -26,38 +26,12 @@ from marginbandits.factors import dot, square_norm
 from marginbandits.features import Features
 from marginbandits.laws import greedy_each
 from marginbandits.learners.options import MaybeActionCount, Options
-from marginbandits.learners.regression import RidgeLearner
+from marginbandits.learners.regression import RidgeLearner, learn_ridge
+from marginbandits.learners.swift import compiled_rounds
 from marginbandits.types import Array, Mask
 from marginbandits.validation import Real, validated
 
 __all__ = ["LinUCB"]
-
-
-class LinUCB(RidgeLearner):
-    """Optimism on ridge regression: `alpha` widths of confidence, `regularisation` λ."""
-
-    @validated
-    def __init__(
-        self,
-        n_actions: MaybeActionCount = None,
-        *,
-        alpha: Annotated[float, Real(0)] = 0.2,
-        regularisation: Annotated[float, Real(1e-9)] = 0.1,
-        features: Features = "raw",
-        **options: Unpack[Options],
-    ) -> None:
-        super().__init__(n_actions, regularisation=regularisation, features=features, **options)
-        self.alpha = alpha
-
-    def _widths(self, batch: Batch) -> Array:
-        return self.alpha * super()._widths(batch)
-
-    def _laws(self, batch: Batch) -> Array:
-        laws = np.empty(len(batch.mask))
-        rows = dense(batch.rows)
-        if not _play(self._ridge.models, rows, batch.shared, batch.starts, self.alpha, batch.mask, laws):
-            raise FloatingPointError("the model's numbers are no longer finite")
-        return laws
 
 
 @kernel
@@ -76,3 +50,41 @@ def _play(
             model, row = models[0 if shared else a], rows[k if shared else i]
             laws[k] = dot(model[-1], row) + alpha * np.sqrt(square_norm(model, row))
     return greedy_each(laws, starts, mask, laws)
+
+
+@kernel
+def _law_one(rows: Array, starts: npt.NDArray[np.int64], mask: Mask, state: Any, law: Array) -> bool:
+    models, _, alpha = state
+    return bool(_play(models, rows, False, starts, alpha, mask, law))
+
+
+class LinUCB(RidgeLearner):
+    """Optimism on ridge regression: `alpha` widths of confidence, `regularisation` λ."""
+
+    rounds: ClassVar[Any] = compiled_rounds(_law_one, learn_ridge)
+
+    @validated
+    def __init__(
+        self,
+        n_actions: MaybeActionCount = None,
+        *,
+        alpha: Annotated[float, Real(0)] = 0.2,
+        regularisation: Annotated[float, Real(1e-9)] = 0.1,
+        features: Features = "raw",
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(n_actions, regularisation=regularisation, features=features, **options)
+        self.alpha = alpha
+
+    def _arrays(self) -> tuple[Any, ...]:
+        return *super()._arrays(), self.alpha
+
+    def _widths(self, batch: Batch) -> Array:
+        return self.alpha * super()._widths(batch)
+
+    def _laws(self, batch: Batch) -> Array:
+        laws = np.empty(len(batch.mask))
+        rows = dense(batch.rows)
+        if not _play(self._ridge.models, rows, batch.shared, batch.starts, self.alpha, batch.mask, laws):
+            raise FloatingPointError("the model's numbers are no longer finite")
+        return laws

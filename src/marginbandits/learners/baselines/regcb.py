@@ -16,25 +16,53 @@ regression oracles".
 """
 
 import math
-from typing import Annotated, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
-from marginbandits import laws
+from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch
 from marginbandits.features import Features
+from marginbandits.laws import greedy_each
 from marginbandits.learners.options import MaybeActionCount, Options
-from marginbandits.learners.regression import OracleLearner
-from marginbandits.types import Array
+from marginbandits.learners.regression import OracleLearner, learn_oracle
+from marginbandits.learners.swift import compiled_rounds
+from marginbandits.oracles.online_regression import ranges
+from marginbandits.types import Array, Mask
 from marginbandits.validation import Choice, Instance, Real, validated
 
 __all__ = ["RegCB"]
+
+Places = npt.NDArray[np.int64]
+
+
+@kernel
+def _play(least: Array, most: Array, starts: Places, mask: Mask, optimistic: bool) -> bool:
+    """The law in place of the least losses: on the least of them, or uniform where they are plausible."""
+    for i in range(starts.shape[0] - 1):
+        bound = np.inf
+        for k in range(starts[i], starts[i + 1]):
+            if mask[k] and not optimistic:
+                bound = min(bound, most[k])
+        for k in range(starts[i], starts[i + 1]):
+            least[k] = -least[k] if optimistic else 1.0 if least[k] <= bound else 0.0
+    return greedy_each(least, starts, mask, least)
+
+
+@kernel
+def _law_one(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    states, totals, _, rounds, rate, _, _, mellowness, optimistic, columns, ends, most = state
+    delta = mellowness * math.log(max(mask.shape[0], 2) * max(rounds[0], 1.0))
+    ranges(states, totals, columns, rows[0], ends, False, starts, delta, rate, law, most)
+    return bool(_play(law, most, starts, mask, optimistic))
 
 
 class RegCB(OracleLearner):
     """Optimism, or uniform play among what is still plausible; `mellowness` scales the confidence."""
 
     indifferent = True
+    rounds: ClassVar[Any] = compiled_rounds(_law_one, learn_oracle)
 
     @validated
     def __init__(
@@ -52,6 +80,12 @@ class RegCB(OracleLearner):
         self.play = play
         self.mellowness = mellowness
 
+    def _arrays(self) -> tuple[Any, ...]:
+        optimistic, d = self.play == "optimistic", self._oracle.state.shape[3]
+        most = np.empty(0 if optimistic else self.n_actions)
+        row = np.empty(0, np.int64), np.array([0, d])  # all columns of one row
+        return *super()._arrays(), self.mellowness, optimistic, *row, most
+
     def _ranges(self, one: Batch) -> tuple[Array, Array]:
         delta = self.mellowness * math.log(max(len(one.mask), 2) * max(self._rounds[0], 1.0))
         return self._oracle.ranges(one, delta)
@@ -62,7 +96,6 @@ class RegCB(OracleLearner):
 
     def _law(self, one: Batch) -> Array:
         low, high = self._ranges(one)
-        if self.play == "optimistic":
-            return laws.greedy(-low, one)
-        plausible = one.mask & (low <= np.where(one.mask, high, np.inf).min())
-        return np.asarray(plausible / plausible.sum())
+        if not _play(low, high, one.starts, one.mask, self.play == "optimistic"):
+            raise FloatingPointError("the model's numbers are no longer finite")
+        return low

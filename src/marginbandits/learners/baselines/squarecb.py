@@ -13,7 +13,7 @@ True
 """
 
 import math
-from typing import Annotated, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -22,39 +22,13 @@ from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch
 from marginbandits.features import Features
 from marginbandits.learners.options import MaybeActionCount, Options
-from marginbandits.learners.regression import OracleLearner
+from marginbandits.learners.regression import OracleLearner, learn_oracle
+from marginbandits.learners.swift import compiled_rounds
+from marginbandits.oracles.online_regression import predict_all
 from marginbandits.types import Array, Mask
 from marginbandits.validation import Instance, Real, validated
 
 __all__ = ["SquareCB"]
-
-
-class SquareCB(OracleLearner):
-    """Inverse gap weighting: an action's probability falls with its predicted excess loss; `scale` sets how fast.
-
-    Predictions are clipped to [0, 1]; `weighted` leaves them as they are, as Vowpal Wabbit does.
-    """
-
-    indifferent = True
-
-    @validated
-    def __init__(
-        self,
-        n_actions: MaybeActionCount = None,
-        *,
-        scale: Annotated[float, Real(above=0)] = 30.0,
-        learning_rate: Annotated[float, Real(above=0)] = 0.5,
-        weighted: Annotated[bool, Instance(bool)] = False,
-        features: Features = "raw",
-        **options: Unpack[Options],
-    ) -> None:
-        super().__init__(n_actions, learning_rate=learning_rate, weighted=weighted, features=features, **options)
-        self.scale = scale
-
-    def _laws(self, batch: Batch) -> Array:
-        laws = self._oracle.predict(batch)
-        _weigh(laws, batch.starts, batch.mask, self.scale * math.sqrt(self._rounds[0]), not self.weighted)
-        return laws
 
 
 @kernel
@@ -81,3 +55,42 @@ def _weigh(losses: Array, starts: npt.NDArray[np.int64], mask: Mask, gamma: floa
         for k in range(starts[i], starts[i + 1]):
             if losses[k] < 0.0:
                 losses[k] = left / best
+
+
+@kernel
+def _law_one(rows: Array, starts: npt.NDArray[np.int64], mask: Mask, state: Any, law: Array) -> bool:
+    predict_all(state[0], rows, False, starts, law)
+    _weigh(law, starts, mask, state[7] * math.sqrt(state[3][0]), state[8])
+    return True
+
+
+class SquareCB(OracleLearner):
+    """Inverse gap weighting: an action's probability falls with its predicted excess loss; `scale` sets how fast.
+
+    Predictions are clipped to [0, 1]; `weighted` leaves them as they are, as Vowpal Wabbit does.
+    """
+
+    indifferent = True
+    rounds: ClassVar[Any] = compiled_rounds(_law_one, learn_oracle)
+
+    @validated
+    def __init__(
+        self,
+        n_actions: MaybeActionCount = None,
+        *,
+        scale: Annotated[float, Real(above=0)] = 30.0,
+        learning_rate: Annotated[float, Real(above=0)] = 0.5,
+        weighted: Annotated[bool, Instance(bool)] = False,
+        features: Features = "raw",
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(n_actions, learning_rate=learning_rate, weighted=weighted, features=features, **options)
+        self.scale = scale
+
+    def _arrays(self) -> tuple[Any, ...]:
+        return *super()._arrays(), self.scale, not self.weighted
+
+    def _laws(self, batch: Batch) -> Array:
+        laws = self._oracle.predict(batch)
+        _weigh(laws, batch.starts, batch.mask, self.scale * math.sqrt(self._rounds[0]), not self.weighted)
+        return laws

@@ -1,0 +1,161 @@
+"""Rounds in compiled code: one machine code plays a round for Python, many at once, and whole runs.
+
+A learner says how one row of features is played and learnt, in two kernels on plain arrays,
+
+    law_one(rows, starts, mask, state, law)              False where its numbers are no longer finite
+    learn_one(rows, action, loss, probability, state)
+
+`rows` being the one row, and `compiled_rounds` makes them into a kernel that scales contexts, plays, draws and learns,
+each if it is asked to. The same source, put into another function, may sum in another order. Here it is one function
+whatever is asked, so that a whole run is, bit for bit, what its rounds are one by one.
+
+A round is one call, which nothing can interrupt: it is learnt whole or not at all, and needs no journal. This is for
+dense vectors with features "raw"; everything else goes the longer way (`loop`).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.compiled import kernel
+from marginbandits.contexts import LARGEST, Batch, Shape, refuse_bad
+from marginbandits.features import FeatureMap, Standardise
+from marginbandits.features.scaling import learn_moments, standardise
+from marginbandits.laws import certain, drawn
+from marginbandits.learners.inputs import FAINTEST, RAREST
+from marginbandits.types import Array
+
+__all__ = ["Swift", "compiled_rounds", "swift_rounds"]
+
+PLAY, CHOOSE, LEARN = 1, 2, 4
+CHUNK = 4096
+"""Rounds of a run between two looks at what else there is to do."""
+_HOLES = "_law", "_laws", "_update", "_learn", "_admitted", "_recipe", "_ready"
+_NO_DRAWS, _NO_COUNT = np.empty(0), np.zeros(1, np.int64)
+
+
+def compiled_rounds(law_one: Any, learn_one: Any) -> Any:
+    """The compiled rounds of a learner, from its two kernels.
+
+    They return how many rounds they did: fewer than there are contexts only if one has a value that is not within
+    ±1e100, or its law is none. `mask` and `laws` have one row for all rounds, or one for each; `losses` one column, of
+    the actions played, or one for each action. What is left to chance is drawn by the next of `draws`, which `used`
+    counts; without any it is -1.
+    """
+
+    @kernel
+    def rounds(  # type: ignore[no-untyped-def]  # of arrays, and two tuples of them
+        mode, contexts, losses, mask, draws, used, actions, probabilities, laws, scaling, state
+    ):
+        moments, limit, clip, starts, rows = scaling
+        for t in range(contexts.shape[0]):
+            one = contexts[t : t + 1]
+            law = laws[t if laws.shape[0] > 1 else 0]
+            if mode & PLAY:
+                if not standardise(one, moments, clip, LARGEST, False, rows):
+                    return t
+                if not law_one(rows, starts, mask[t if mask.shape[0] > 1 else 0], state, law):
+                    return t
+            if mode & CHOOSE:
+                action = certain(law)
+                if action < 0 and draws.shape[0] > 0:
+                    action = drawn(law, draws[used[0]])
+                    used[0] += 1
+                actions[t] = action
+                probabilities[t] = law[max(action, 0)]
+            if mode & LEARN:
+                for j in range(one.shape[1]):
+                    if not abs(one[0, j]) <= LARGEST:
+                        return t
+                action = actions[t]
+                learn_moments(one, moments, limit, clip, False)
+                standardise(one, moments, clip, LARGEST, False, rows)
+                loss = losses[t, action if losses.shape[1] > 1 else 0]
+                learn_one(rows, action, loss, max(probabilities[t], RAREST), state)
+        return contexts.shape[0]
+
+    return rounds
+
+
+def swift_rounds(learner: Any, shape: Shape | None, features: FeatureMap | None) -> "Swift | None":
+    """What plays and learns rounds of this shape in compiled code, where the learner has it and they allow."""
+    if shape is None:
+        return None
+    kind = next((one for one in type(learner).__mro__ if "rounds" in vars(one)), None)
+    if kind is None or learner.window is not None or type(features) is not Standardise:
+        return None
+    changed = type(learner).__mro__[: type(learner).__mro__.index(kind)]  # by who builds on it
+    if shape.shared or shape.sparse or shape.named or any(hole in vars(one) for one in changed for hole in _HOLES):
+        return None
+    starts, rows = np.array([0, learner.n_actions]), np.empty((1, features.n_outputs))
+    return Swift(kind, (*features.scaling(), starts, rows), learner._arrays(), learner.n_actions)
+
+
+class Swift:
+    """The compiled rounds of a `kind` of learner, on its live arrays."""
+
+    def __init__(self, kind: Any, scaling: tuple[Any, ...], state: tuple[Any, ...], n_actions: int) -> None:
+        self.kind, self.scaling, self.state = kind, scaling, state
+        self._everything = np.ones((1, n_actions), bool)
+        self._action, self._probability, self._loss = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 1))
+        self._no_law = np.empty((1, n_actions))
+
+    def laws(self, batch: Batch) -> Array:
+        """Of all contexts, laid out like the mask."""
+        contexts: Any = batch.rows
+        mask = batch.mask.reshape(len(contexts), -1)
+        laws = np.empty(mask.shape)
+        done = self._do(PLAY, contexts, self._loss, mask, _NO_DRAWS, _NO_COUNT, self._action, self._probability, laws)
+        _refuse(contexts, done)
+        return laws.ravel()
+
+    def learn_all(self, rounds: list[tuple[Batch, int, float, float]]) -> None:
+        """All of these rounds; where they are several, their contexts have been checked."""
+        if len(rounds) == 1:  # in as few steps as there can be
+            batch, self._action[0], self._loss[0, 0], self._probability[0] = rounds[0]
+            contexts: Any = batch.rows
+            given = self._loss, self._everything, _NO_DRAWS, _NO_COUNT, self._action, self._probability, self._no_law
+            _refuse(contexts, self._do(LEARN, contexts, *given))
+        elif rounds:
+            contexts = np.concatenate([one[0].rows for one in rounds])
+            actions, losses, probabilities = np.array([one[1:] for one in rounds]).T.copy()
+            played = actions.astype(np.int64), probabilities, self._no_law
+            self._do(LEARN, contexts, losses[:, None], self._everything, _NO_DRAWS, _NO_COUNT, *played)
+
+    def run(
+        self,
+        contexts: Array,
+        losses: Array,
+        draws: np.random.Generator,
+        actions: npt.NDArray[np.int64],
+        probabilities: Array,
+        laws: Array,
+        progress: Callable[[], object],
+    ) -> None:
+        """Play and learn all rounds, every loss being known; one row of `laws` is for all that need not be kept."""
+        used = np.zeros(1, np.int64)
+        for first in range(0, len(contexts), CHUNK):
+            some = slice(first, first + CHUNK)
+            before = draws.bit_generator.state
+            uniforms = draws.random(len(contexts[some]))
+            used[0] = 0
+            told = np.where(losses[some] < FAINTEST, 0.0, losses[some])
+            kept = laws[some] if len(laws) > 1 else laws
+            given = self._everything, uniforms, used, actions[some], probabilities[some], kept
+            done = self._do(PLAY | CHOOSE | LEARN, contexts[some], told, *given)
+            draws.bit_generator.state = before
+            draws.random(int(used[0]))  # as many as were used
+            _refuse(contexts[some], done)
+            for _ in range(done):
+                progress()
+
+    def _do(self, mode: int, *given: Any) -> int:
+        return int(self.kind.rounds(mode, *given, self.scaling, self.state))
+
+
+def _refuse(contexts: Array, done: int) -> None:
+    if done < len(contexts):
+        refuse_bad("context", contexts[done : done + 1])
+        raise FloatingPointError("the model's numbers are no longer finite")

@@ -39,7 +39,7 @@ import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.misc.appdirs import AppDirs
 
-__all__ = ["forget_old", "kernel", "kernel_folder", "long_kernel"]
+__all__ = ["entry", "forget_old", "kernel", "kernel_folder", "long_kernel"]
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -59,6 +59,16 @@ def kernel(function: F) -> F:
 def long_kernel(function: F) -> F:
     """A kernel that takes so long that other threads should run meanwhile."""
     return _compiled(function, nogil=True)
+
+
+def entry(kernel: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+    """The kernel's machine code for arguments of these types, which are from then on believed to be of them.
+
+    Looking at the types of many arguments takes longer than a short kernel does.
+    """
+    types = tuple(map(numba.typeof, arguments))
+    kernel.compile(types)
+    return cast(Callable[..., Any], kernel.get_overload(types))
 
 
 def _compiled(function: F, *, nogil: bool) -> F:

@@ -181,6 +181,8 @@ def _failing(agent: Learner, after: int) -> Iterator[None]:
         def learn_all(self, *args: object) -> None:
             raise _InjectedError
 
+        learn = learn_all
+
     inner._update = fails
     if compiled is not None:
         inner._swift = Failing()

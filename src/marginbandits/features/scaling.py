@@ -23,7 +23,7 @@ from marginbandits.state import COUNT, SQUARES, Field, zeros
 from marginbandits.types import Array
 from marginbandits.validation import Instance, Integer, OneOf, Real, validated
 
-__all__ = ["Standardise", "learn_moments", "standardise"]
+__all__ = ["Standardise"]
 
 _MEAN, _SQUARE, _SCALE, _LATE_MEAN, _LATE_SQUARE, _COUNT = range(6)
 _LEAST = 1e-200

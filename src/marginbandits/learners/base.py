@@ -10,7 +10,7 @@ brings along (`offers`). Where they have names, decisions carry these.
 
 from abc import ABC
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, SupportsFloat, Unpack
+from typing import Any, ClassVar, SupportsFloat, TypeGuard, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -76,10 +76,13 @@ class Learner(Loop, ABC):
         with features of their own: {"a17": {"price": 20}, …}. The decision carries the exact probability.
         """
         with self._lock:
-            names = self._called
-            if actions is not None:
-                context, available, names = self._offered(context, available, actions)
-            law = self._law_of(*self._read(context, available))
+            names, swift = self._called, self._swift
+            if swift is not None and available is actions and self._usual_vector(context):  # is None, that is
+                law = swift.law(context)
+            else:
+                if actions is not None:
+                    context, available, names = self._offered(context, available, actions)
+                law = self._law_of(*self._read(context, available))
             action = laws.certain(law)
             if action < 0:  # a certain action needs no draw
                 action = laws.drawn(law, self._draws.random())
@@ -117,11 +120,15 @@ class Learner(Loop, ABC):
         `available` and `actions` are what `act` was given. Whatever goes wrong, the learner is as it was.
         """
         with self._lock:
-            names = self._called
+            names, swift = self._called, self._swift
+            cost = read_loss(loss, reward, self._scale)
+            if swift is not None and available is actions and self._usual_vector(context):
+                action, probability = read_decision(decision, self.n_actions, names)
+                swift.learn(context, action, cost, probability)
+                return
             if actions is not None:
                 context, available, names = self._offered(context, available, actions)
             batch, mask = self._read(context, available)
-            cost = read_loss(loss, reward, self._scale)
             action, probability = self._read_decision(decision, batch, mask, names)
             self._ready(1)
             self._whole([(batch, action, cost, probability)])
@@ -255,17 +262,20 @@ class Learner(Loop, ABC):
 
     def _read(self, context: Any, available: Any) -> tuple[Batch, Mask | None]:
         """One context as a batch of one; the mask that its law is to be spread over, where rows were left out."""
-        if (  # most rounds of most runs
-            available is None
-            and type(context) is np.ndarray
-            and context.shape == self._vector
-            and context.dtype is FLOAT64
-            and context.flags.c_contiguous
-        ):
+        if available is None and self._usual_vector(context):
             self._usual.rows = context[None]
             return self._usual, None
         rows, together = self._reader.one(context, self._shape)
         return self._one(rows, together, available)
+
+    def _usual_vector(self, context: Any) -> TypeGuard[Array]:
+        """Whether it is what most rounds of most runs have: an array like those before it, that features will check."""
+        return (
+            type(context) is np.ndarray
+            and context.shape == self._vector
+            and context.dtype is FLOAT64
+            and context.flags.carray
+        )
 
     def _one(self, rows: Rows, together: bool, available: Any) -> tuple[Batch, Mask | None]:
         rows = self._admitted(rows, together)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits.compiled import kernel
+from marginbandits.compiled import entry, kernel
 from marginbandits.contexts import LARGEST, Batch, Shape, refuse_bad
 from marginbandits.features import FeatureMap, Standardise
 from marginbandits.features.scaling import learn_moments, standardise
@@ -97,32 +97,48 @@ class Swift:
     """The compiled rounds of a `kind` of learner, on its live arrays."""
 
     def __init__(self, kind: Any, scaling: tuple[Any, ...], state: tuple[Any, ...], n_actions: int) -> None:
-        self.kind, self.scaling, self.state = kind, scaling, state
         self._everything = np.ones((1, n_actions), bool)
-        self._action, self._probability, self._loss = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 1))
-        self._no_law = np.empty((1, n_actions))
+        self._played = np.zeros(1, np.int64), np.zeros(1)  # action and probability
+        self._loss, self._no_law, self._arrays = np.zeros((1, 1)), np.empty((1, n_actions)), (scaling, state)
+        contexts = np.zeros((1, scaling[0].shape[1]))
+        given = (self._everything, _NO_DRAWS, _NO_COUNT, *self._played, self._no_law, *self._arrays)
+        self._rounds = entry(kind.rounds, (PLAY, contexts, self._loss, *given))
+
+    def law(self, context: Array) -> Array:
+        """Of one vector, of which nothing is known but its shape and that it is plain."""
+        contexts = context[None]
+        law: Array = np.empty(self._no_law.shape[1])
+        given = self._loss, self._everything, _NO_DRAWS, _NO_COUNT, *self._played, law[None], *self._arrays
+        if not self._rounds(PLAY, contexts, *given):
+            _refuse(contexts, 0)
+        return law
 
     def laws(self, batch: Batch) -> Array:
         """Of all contexts, laid out like the mask."""
-        contexts: Any = batch.rows
+        contexts = _plain(batch.rows)
         mask = batch.mask.reshape(len(contexts), -1)
         laws = np.empty(mask.shape)
-        done = self._do(PLAY, contexts, self._loss, mask, _NO_DRAWS, _NO_COUNT, self._action, self._probability, laws)
-        _refuse(contexts, done)
+        given = self._loss, mask, _NO_DRAWS, _NO_COUNT, *self._played, laws, *self._arrays
+        _refuse(contexts, self._rounds(PLAY, contexts, *given))
         return laws.ravel()
 
+    def learn(self, context: Array, action: int, loss: float, probability: float) -> None:
+        """One round; of the context nothing is known but its shape and that it is plain."""
+        actions, probabilities = self._played
+        actions[0], probabilities[0], self._loss[0, 0] = action, probability, loss
+        contexts, given = context[None], (self._everything, _NO_DRAWS, _NO_COUNT, actions, probabilities, self._no_law)
+        if not self._rounds(LEARN, contexts, self._loss, *given, *self._arrays):
+            _refuse(contexts, 0)
+
     def learn_all(self, rounds: list[tuple[Batch, int, float, float]]) -> None:
-        """All of these rounds; where they are several, their contexts have been checked."""
-        if len(rounds) == 1:  # in as few steps as there can be
-            batch, self._action[0], self._loss[0, 0], self._probability[0] = rounds[0]
-            contexts: Any = batch.rows
-            given = self._loss, self._everything, _NO_DRAWS, _NO_COUNT, self._action, self._probability, self._no_law
-            _refuse(contexts, self._do(LEARN, contexts, *given))
-        elif rounds:
-            contexts = np.concatenate([one[0].rows for one in rounds])
-            actions, losses, probabilities = np.array([one[1:] for one in rounds]).T.copy()
-            played = actions.astype(np.int64), probabilities, self._no_law
-            self._do(LEARN, contexts, losses[:, None], self._everything, _NO_DRAWS, _NO_COUNT, *played)
+        """All of these rounds, whose contexts have been checked."""
+        if not rounds:
+            return
+        contexts = _plain(np.concatenate([one[0].rows for one in rounds]))
+        actions, losses, probabilities = np.array([one[1:] for one in rounds]).T.copy()
+        played = actions.astype(np.int64), probabilities, self._no_law
+        given = losses[:, None], self._everything, _NO_DRAWS, _NO_COUNT, *played, *self._arrays
+        _refuse(contexts, self._rounds(LEARN, contexts, *given))
 
     def run(
         self,
@@ -139,20 +155,22 @@ class Swift:
         for first in range(0, len(contexts), CHUNK):
             some = slice(first, first + CHUNK)
             before = draws.bit_generator.state
-            uniforms = draws.random(len(contexts[some]))
-            used[0] = 0
+            rows, uniforms, used[0] = contexts[some].copy(), draws.random(len(contexts[some])), 0
             told = np.where(losses[some] < FAINTEST, 0.0, losses[some])
             kept = laws[some] if len(laws) > 1 else laws
             given = self._everything, uniforms, used, actions[some], probabilities[some], kept
-            done = self._do(PLAY | CHOOSE | LEARN, contexts[some], told, *given)
+            done = self._rounds(PLAY | CHOOSE | LEARN, rows, told, *given, *self._arrays)
             draws.bit_generator.state = before
             draws.random(int(used[0]))  # as many as were used
-            _refuse(contexts[some], done)
+            _refuse(rows, done)
             for _ in range(done):
                 progress()
 
-    def _do(self, mode: int, *given: Any) -> int:
-        return int(self.kind.rounds(mode, *given, self.scaling, self.state))
+
+def _plain(rows: Any) -> Array:
+    """Rows that compiled code of one type takes: nothing but numbers that may be written to, one after another."""
+    plain: Array = rows if rows.flags.carray else rows.copy()
+    return plain
 
 
 def _refuse(contexts: Array, done: int) -> None:

@@ -119,7 +119,9 @@ def largest_of_normals(
     widest = d[mask].max()
     if not widest > 0.0:
         return greedy(m, mask)
-    return _largest_of_normals(m, np.maximum(d, 1e-12 * widest), mask)
+    law = np.empty(len(m))
+    race_of_normals(m, np.maximum(d, 1e-12 * widest), mask, np.empty(len(m)), law)
+    return law
 
 
 def _checked(name: str, value: object, rule: Constraint) -> Any:
@@ -130,8 +132,8 @@ def _checked(name: str, value: object, rule: Constraint) -> Any:
         raise ValueError(f"{name} must be {rule}, got {quoted(value)}") from None
 
 
-_STEP, _FINEST, _REACH = 0.5, 1.0 / 64.0, 8.0
-"""Grid of `largest_of_normals`, in deviations of the action at hand: finer where another is narrower, to a limit."""
+_STEP, _REACH, _POINTS = 0.5, 8.0, 1024
+"""Grid of `largest_of_normals`, in deviations of the narrowest that can be the largest, and at most so many points."""
 
 
 def _by_rows(name: str, values: npt.ArrayLike, available: npt.ArrayLike | None) -> tuple[Array, Mask, Array, Array]:
@@ -237,31 +239,55 @@ def _sample(distribution: Array, draw: float) -> int:
 
 
 @kernel
-def _largest_of_normals(mean: Array, deviation: Array, available: Mask) -> Array:
+def race_of_normals(mean: Array, deviation: Array, available: Mask, work: Array, law: Array) -> bool:
+    """`largest_of_normals` for other kernels, each deviation being above 0; `work` is for as many numbers.
+
+    With F_b the distribution of score b and G = Π F_b, P(a) = ∫ G f_a/F_a, so one grid serves all actions: the
+    trapezoidal rule, on scores that the largest can have. Where the narrowest asks for too many points, actions
+    narrower than the grid have one of their own. False where there are no numbers.
+    """
     k = mean.shape[0]
-    out = np.zeros(k)
-    floor = -np.inf  # an action that cannot reach this is never the largest
-    narrowest = np.inf
+    floor, top, narrowest = -np.inf, -np.inf, np.inf
     for a in range(k):
+        law[a] = 0.0
+        if np.isnan(mean[a]) or np.isnan(deviation[a]):
+            return False
         if available[a]:
-            narrowest = min(narrowest, deviation[a])
             floor = max(floor, mean[a] - _REACH * deviation[a])
+    for a in range(k):
+        if available[a] and mean[a] + _REACH * deviation[a] >= floor:
+            narrowest, top = min(narrowest, deviation[a]), max(top, mean[a] + _REACH * deviation[a])
+    step = max(_STEP * narrowest, (top - floor) / _POINTS)
+    for i in range(int((top - floor) / step) + 1):
+        score, product = floor + i * step, 1.0
+        for b in range(k):
+            work[b] = 1.0
+            if available[b] and product > 1e-18:
+                work[b] = below(score, mean[b], deviation[b])
+                product *= work[b]
+        if product > 1e-18:
+            for a in range(k):
+                u = (score - mean[a]) / deviation[a]
+                if available[a] and abs(u) <= _REACH and step <= _STEP * deviation[a]:
+                    law[a] += step * product * math.exp(-0.5 * u * u) / (work[a] * deviation[a])
     total = 0.0
     for a in range(k):
-        if not available[a] or mean[a] + _REACH * deviation[a] < floor:
-            continue
-        step = max(_STEP * min(1.0, 1.5 * narrowest / deviation[a]), _FINEST)
-        u = -_REACH
-        while u <= _REACH:
-            score = mean[a] + deviation[a] * u
-            product = math.exp(-0.5 * u * u)
-            for b in range(k):
-                if b != a and available[b] and product > 1e-18:
-                    product *= 0.5 * math.erfc((mean[b] - score) / (deviation[b] * math.sqrt(2.0)))
-            out[a] += product
-            u += step
-        out[a] *= step
-        total += out[a]
+        if available[a] and step > _STEP * deviation[a] and mean[a] + _REACH * deviation[a] >= floor:
+            for i in range(int(2.0 * _REACH / _STEP) + 1):
+                u = i * _STEP - _REACH
+                product = _STEP * math.exp(-0.5 * u * u)
+                for b in range(k):
+                    if b != a and available[b] and product > 1e-18:
+                        product *= below(mean[a] + deviation[a] * u, mean[b], deviation[b])
+                law[a] += product
+        total += law[a]
     for a in range(k):
-        out[a] /= total
-    return out
+        law[a] /= total
+    return True
+
+
+@kernel
+def below(score: float, mean: float, deviation: float) -> float:
+    """The probability that a normal is below a score; where that is 1 but for rounding, it is 1."""
+    u = (score - mean) / deviation
+    return 1.0 if u >= 8.5 else 0.5 * math.erfc(-u * math.sqrt(0.5))

@@ -183,19 +183,30 @@ def drawn_each(laws: Array, starts: Places, draws: Array, actions: Places) -> No
         actions[i] = certain(laws[span]) if certain(laws[span]) >= 0 else drawn(laws[span], next(left))
 
 
-def _normals(rng: np.random.Generator) -> tuple[Array, Array, Mask]:
+def _normals(rng: np.random.Generator) -> tuple[Array, Array, Mask, Array, Array]:
     k = pick(rng, 1, 2, 5)
-    return some(rng, k), pick(rng, np.ones(k), rng.uniform(0.3, 2.0, k)), mask_of(rng, k)
+    deviation = pick(rng, np.ones(k), rng.uniform(0.3, 2.0, k), 10.0 ** rng.uniform(-2.0, 0.0, k))
+    return some(rng, k), deviation, mask_of(rng, k), np.empty(k), np.empty(k)
 
 
-@twin(policies._largest_of_normals, _normals, tolerance=1e-5)
-def largest_of_normals(mean: Array, deviation: Array, available: Mask) -> Array:
+@twin(policies.race_of_normals, _normals, tolerance=1e-6, scratch=["work"])
+def race_of_normals(mean: Array, deviation: Array, available: Mask, work: Array, law: Array) -> bool:
     def largest_at(u: float, a: int) -> float:
         others = available & (np.arange(len(mean)) != a)
         return float(np.exp(-u * u / 2) * ndtr((mean[a] + deviation[a] * u - mean[others]) / deviation[others]).prod())
 
-    chances = [quad(largest_at, -9, 9, (a,), limit=200)[0] if available[a] else 0.0 for a in range(len(mean))]
-    return np.array(chances) / sum(chances)
+    def chance(a: int) -> float:
+        kinks = np.unique(np.clip((mean - mean[a]) / deviation[a], -9, 9))
+        return float(quad(largest_at, -9, 9, (a,), limit=500, points=kinks)[0]) if available[a] else 0.0
+
+    law[:] = [chance(a) for a in range(len(mean))]
+    law /= law.sum()
+    return True
+
+
+@twin(policies.below, lambda rng: (float(8 * rng.standard_normal()), float(some(rng, 1)[0]), rng.uniform(0.1, 2.0)))
+def below(score: float, mean: float, deviation: float) -> float:
+    return float(ndtr((score - mean) / deviation))
 
 
 def _losses(rng: np.random.Generator) -> tuple[Array, Places, Mask, float, bool]:

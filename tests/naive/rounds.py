@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from marginbandits.learners import regression
-from marginbandits.learners.baselines import epsilon_greedy, linucb, regcb, squarecb
+from marginbandits.learners.baselines import epsilon_greedy, lints, linucb, logistic_ts, regcb, squarecb
 from marginbandits.types import Array, Mask
 from tests.naive import regression as slow
-from tests.naive.laws import explored, greedy_each, weigh
+from tests.naive.diagonal import logistic
+from tests.naive.laws import explored, greedy_each, race_of_normals, weigh
 from tests.naive.twin import Places, mask_of, pick, some, spans, twin
 
 K = 4
@@ -98,3 +99,43 @@ def regcb_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -
     high, delta = np.empty(K), mellowness * math.log(K * max(rounds[0], 1.0))
     slow.ranges(states, totals, columns, rows[0], ends, False, starts, delta, rate, law, high)
     return bool(regcb_play(np.round(law, 9, out=law), np.round(high, 9), starts, mask, optimistic))
+
+
+def _rising(rng: np.random.Generator) -> tuple[Any, ...]:
+    rows, *rest = _to_play((*_ridges(rng), 0.3, *np.empty((3, K))), rng)
+    return rows + 0.1, *rest
+
+
+@twin(lints._law_one, lambda rng: _rising(rng), tolerance=1e-6, scratch=["state"])
+def lints_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    models, _, scale, mean, width, work = state
+    slow.predict(models, rows, False, starts, mean)
+    slow.variance(models, rows, False, starts, width)
+    return bool(race_of_normals(mean, np.maximum(scale * np.sqrt(width), 1e-9), mask, work, law))
+
+
+def _beliefs(rng: np.random.Generator) -> tuple[Any, ...]:
+    d = pick(rng, 1, 3, 5)
+    return some(rng, K, d), rng.uniform(0.1, 3.0, (K, 1, d))[:, 0].copy(), 0.3, *np.empty((3, K))
+
+
+def _believed(rng: np.random.Generator) -> tuple[Any, ...]:
+    state = _beliefs(rng)
+    return rng.uniform(0.2, 1.0, (1, state[0].shape[1])), STARTS, mask_of(rng, K), state, np.empty(K)
+
+
+@twin(logistic_ts._law_one, _believed, tolerance=1e-6, scratch=["state"])
+def logistic_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    means, precisions, scale, *_ = state
+    deviation = scale * np.sqrt((rows**2 / precisions).sum(1))
+    return bool(race_of_normals((means * rows).sum(1), deviation, mask, np.empty(K), law))
+
+
+def _believed_loss(rng: np.random.Generator) -> tuple[Any, ...]:
+    rows, _, _, state, _ = _believed(rng)
+    return rows, int(rng.integers(K)), pick(rng, 0.0, 0.3, 1.0), 0.5, state[:2]
+
+
+@twin(logistic_ts._learn_one, _believed_loss, tolerance=1e-7)
+def logistic_learn(rows: Array, action: int, loss: float, probability: float, state: Any) -> None:
+    logistic(state[0][action], state[1][action], rows[0], 1.0 - loss, 0.0, False)

@@ -5,8 +5,8 @@ probability that s_a is the largest. For vector contexts the K scores are indepe
 
     P(a) = ∫ n(u) Π_{b≠a} N((m_a + σ_a u - m_b)/σ_b) du
 
-a one-dimensional integral, computed here by the trapezoidal rule; the action is then drawn from these very numbers,
-so the logged probability is the true one whatever the rule's error (near 1e-9 while the σ are within a few-fold).
+a one-dimensional integral, computed here by the trapezoidal rule, on one grid for all actions; the action is then drawn
+from these very numbers, so the logged probability is the true one whatever the rule's error.
 
 For K x d contexts the scores share one θ and are dependent. There the posterior is carried by `n_particles` directions
 ξ_j drawn once, θ_j = θ + v Cᵀξ_j, and the law is the share of particles that each action wins: a function of what has
@@ -22,25 +22,44 @@ Agrawal & Goyal (2013), "Thompson sampling for contextual bandits with linear pa
 True
 """
 
-from typing import Annotated, Unpack
+import math
+from typing import Annotated, Any, ClassVar, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from marginbandits import policies
+from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Shape, dense
+from marginbandits.factors import dot, square_norm
 from marginbandits.features import Features
 from marginbandits.learners.base import Parts
 from marginbandits.learners.options import MaybeActionCount, Options
-from marginbandits.learners.regression import RidgeLearner
+from marginbandits.learners.regression import RidgeLearner, learn_ridge
+from marginbandits.learners.swift import compiled_rounds
+from marginbandits.policies import race_of_normals
 from marginbandits.state import Field, zeros
-from marginbandits.types import Array
+from marginbandits.types import Array, Mask
 from marginbandits.validation import Integer, Real, validated
 
 __all__ = ["LinTS"]
 
+Places = npt.NDArray[np.int64]
+
+
+@kernel
+def _law_one(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    models, _, scale, mean, deviation, work = state
+    for a in range(mask.shape[0]):
+        mean[a] = dot(models[a, -1], rows[0])
+        deviation[a] = max(scale * math.sqrt(square_norm(models[a], rows[0])), 1e-150)
+    return bool(race_of_normals(mean, deviation, mask, work, law))
+
 
 class LinTS(RidgeLearner):
     """Posterior sampling on ridge regression; `scale` is v, the posterior's width; `n_particles` is for K x d only."""
+
+    rounds: ClassVar[Any] = compiled_rounds(_law_one, learn_ridge)
 
     @validated
     def __init__(
@@ -56,6 +75,9 @@ class LinTS(RidgeLearner):
         super().__init__(n_actions, regularisation=regularisation, features=features, **options)
         self.scale = scale
         self.n_particles = n_particles
+
+    def _arrays(self) -> tuple[Any, ...]:
+        return *super()._arrays(), self.scale, *np.empty((3, self.n_actions))
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         parts = super()._begin(shape, n_features)

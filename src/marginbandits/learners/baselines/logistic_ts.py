@@ -29,9 +29,10 @@ True
 """
 
 import math
-from typing import Annotated, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import expit
 
 from marginbandits import laws, policies
@@ -40,18 +41,61 @@ from marginbandits.contexts import Batch, Shape, Sparse, dense
 from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.options import MaybeActionCount, Options
+from marginbandits.learners.swift import compiled_rounds
 from marginbandits.oracles.diagonal import Diagonal, prior_of
+from marginbandits.policies import race_of_normals
 from marginbandits.state import SQUARES, Field, zeros
-from marginbandits.types import Array
+from marginbandits.types import Array, Mask
 from marginbandits.validation import Integer, Real, validated
 
 __all__ = ["LogisticTS"]
+
+Places = npt.NDArray[np.int64]
 
 _FARTHEST = 1e30
 """No mean is beyond this: a step c z/q has |c| <= 1 and c z²/q of the size of a logit, so it is short of 1e6."""
 
 
 FAR = 1e140
+
+
+@kernel
+def _update(mean: Array, precision: Array, row: Array, reward: float, prior: float, steady: bool) -> None:
+    """One step; `prior` adds to every precision, and a `steady` step to the precision as if σ were ½."""
+    score, spread = 0.0, 0.0
+    for i in range(row.shape[0]):
+        score += mean[i] * row[i]
+        spread += row[i] * row[i] / (precision[i] + prior)
+    low, high = -1.0, 1.0  # c lies between -1 and 1, and the equation's two sides cross once
+    for _ in range(40):
+        c = 0.5 * (low + high)
+        if reward - 1.0 / (1.0 + math.exp(-(score + c * spread))) > c:
+            low = c
+        else:
+            high = c
+    sigma = 1.0 / (1.0 + math.exp(-(score + c * spread)))
+    curvature = 0.25 if steady else sigma * (1.0 - sigma)
+    for i in range(row.shape[0]):
+        mean[i] += c * row[i] / (precision[i] + prior)
+        precision[i] += row[i] * row[i] * curvature
+
+
+@kernel
+def _law_one(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    means, precisions, scale, mean, deviation, work = state
+    for a in range(mask.shape[0]):
+        score, variance = 0.0, 0.0
+        for j in range(rows.shape[1]):
+            score += means[a, j] * rows[0, j]
+            variance += rows[0, j] * rows[0, j] / precisions[a, j]
+        mean[a] = min(max(score, -FAR), FAR)  # beyond these every difference is one of certainty
+        deviation[a] = min(max(scale * math.sqrt(variance), 1e-150), FAR)
+    return bool(race_of_normals(mean, deviation, mask, work, law))
+
+
+@kernel
+def _learn_one(rows: Array, action: int, loss: float, probability: float, state: Any) -> None:
+    _update(state[0][action], state[1][action], rows[0], 1.0 - loss, 0.0, False)
 
 
 class LogisticTS(Learner):
@@ -63,6 +107,7 @@ class LogisticTS(Learner):
     journals = True
     changes_actions = True
     takes_sparse = True
+    rounds: ClassVar[Any] = compiled_rounds(_law_one, _learn_one)
 
     @validated
     def __init__(
@@ -79,6 +124,9 @@ class LogisticTS(Learner):
         self.scale = scale
         self.regularisation = regularisation
         self.n_particles = n_particles
+
+    def _arrays(self) -> tuple[Any, ...]:
+        return self._mean, self._precision, self.scale, *np.empty((3, self.n_actions))
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         n_blocks = 1 if shape.shared else self.n_actions
@@ -124,24 +172,3 @@ class LogisticTS(Learner):
         wide = self._wide is not None
         _update(mean, precision, row, 1.0 - loss, prior_of(row, self.regularisation) if wide else 0.0, wide)
         self._mean[where], self._precision[where] = mean, precision
-
-
-@kernel
-def _update(mean: Array, precision: Array, row: Array, reward: float, prior: float, steady: bool) -> None:
-    """One step; `prior` adds to every precision, and a `steady` step to the precision as if σ were ½."""
-    score, spread = 0.0, 0.0
-    for i in range(row.shape[0]):
-        score += mean[i] * row[i]
-        spread += row[i] * row[i] / (precision[i] + prior)
-    low, high = -1.0, 1.0  # c lies between -1 and 1, and the equation's two sides cross once
-    for _ in range(40):
-        c = 0.5 * (low + high)
-        if reward - 1.0 / (1.0 + math.exp(-(score + c * spread))) > c:
-            low = c
-        else:
-            high = c
-    sigma = 1.0 / (1.0 + math.exp(-(score + c * spread)))
-    curvature = 0.25 if steady else sigma * (1.0 - sigma)
-    for i in range(row.shape[0]):
-        mean[i] += c * row[i] / (precision[i] + prior)
-        precision[i] += row[i] * row[i] * curvature

@@ -13,7 +13,7 @@ from scipy.special import expit, softmax
 
 import marginbandits as mb
 from marginbandits import policies
-from marginbandits.learners.baselines.cover import raised
+from marginbandits.learners.baselines.cover import raise_law
 from marginbandits.oracles.online_regression import OnlineRegression
 from marginbandits.types import Array
 from tests import naive
@@ -200,6 +200,7 @@ def test_raising_a_law_moves_it_as_little_as_it_must() -> None:
     rng = np.random.default_rng(0)
     for mass in (0.0, 0.3, 0.9, 1.0):
         v = np.r_[rng.dirichlet(np.full(4, 0.3)), 0.0]
+        law = v.copy()
         floor = mass / 4
         found = minimize(
             lambda p, v=v: ((p - v[:4]) ** 2).sum(),
@@ -208,7 +209,8 @@ def test_raising_a_law_moves_it_as_little_as_it_must() -> None:
             constraints={"type": "eq", "fun": lambda p: p.sum() - 1},
             tol=1e-14,
         )
-        assert np.allclose(raised(v, mass), np.r_[found.x, 0.0], atol=1e-6)
+        raise_law(law, mass)
+        assert np.allclose(law, np.r_[found.x, 0.0], atol=1e-6)
 
 
 def logged_rounds(n: int) -> Iterator[tuple[Array, mb.Decision, float]]:

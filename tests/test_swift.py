@@ -10,7 +10,10 @@ from marginbandits.contexts import Batch
 from marginbandits.learners import swift
 from marginbandits.types import Array
 
-SWIFT: list[Any] = [mb.LinUCB, mb.EpsilonGreedy, mb.LinTS, mb.LogisticTS, mb.SquareCB, mb.RegCB]
+SWIFT: list[Any] = [
+    *(mb.LinUCB, mb.EpsilonGreedy, mb.LinTS, mb.LogisticTS),
+    *(mb.SquareCB, mb.RegCB, mb.Bag, mb.Cover),
+]
 K, D, N = 3, 4, 90
 
 

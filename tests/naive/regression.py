@@ -300,17 +300,20 @@ def _one_step(rng: np.random.Generator) -> tuple[object, ...]:
 
 def _dense_lesson(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, float, float, float, Array]:
     state, totals, span, _, _, target, importance, rate = _lesson(rng)
-    return state, totals, span, some(rng, state.shape[1]), target, importance, rate, np.empty(state.shape[1])
+    return state, totals, span, some(rng, state.shape[1]), target, importance, rate, np.zeros(state.shape[1])
 
 
-@twin(online_regression.learn_row, _dense_lesson, scratch=["work"])
+@twin(online_regression.learn_row, _dense_lesson)
 def learn_row(
     state: Array, totals: Array, span: Array, values: Array, target: float, h: float, rate: float, work: Array
 ) -> None:
+    before = state[0] @ values
     learn(state, totals, span, np.empty(0, np.int64), values, target, h, rate)
+    if h > 0 and target != np.clip(before, *span):
+        work[:] = np.where(values != 0, 1.0 / (state[2] * np.sqrt(state[1])), 0.0)
 
 
-@twin(online_regression._learn_one, _one_step, tolerance=1e-7, scratch=["work"])
+@twin(online_regression._learn_one, _one_step, tolerance=1e-7)
 def learn_one(
     states: Array,
     totals: Array,
@@ -326,7 +329,7 @@ def learn_one(
     stamp: int,
 ) -> None:
     last[:] = [*states[block].ravel(), *totals, *span, stamp, block]
-    learn(states[block], totals, span, np.empty(0, np.int64), rows[at], target, h, rate)
+    learn_row(states[block], totals, span, rows[at], target, h, rate, work)
 
 
 def _question(rng: np.random.Generator) -> tuple[Array, Array, Places, Array, float, float, float]:

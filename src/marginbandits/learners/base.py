@@ -170,7 +170,7 @@ class Learner(Loop, ABC):
         with self._lock:
             if self._swift is None or self._vector != contexts.shape[1:] or self._scale or self._called:
                 return False
-            self._swift.run(contexts, losses, self._draws, actions, probabilities, laws, progress)
+            self._swift.run(contexts, losses, actions, probabilities, laws, progress)
             return True
 
     def predict(self, context: Context, *, actions: Any = None) -> Array:

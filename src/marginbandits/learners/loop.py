@@ -145,6 +145,13 @@ class Loop(Stored):
             return as_sparse(rows)
         return rows
 
+    def _arrays(self) -> tuple[Any, ...]:
+        """What compiled `rounds` (`swift`) call the state, where a learner has them: live arrays, and numbers."""
+        raise NotImplementedError("a learner with compiled rounds fills `_arrays`")
+
+    def _noise(self, n: int) -> Array | None:
+        """Draws of its own generator for n compiled rounds, a row for each, where they need any."""
+
     def _settle(self) -> None:
         """Before the number of actions changes: from now on keep to what was chosen by it."""
 

@@ -8,34 +8,56 @@ all for K x d contexts.
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.factors import dot
 from marginbandits.features import Given
+from marginbandits.laws import greedy_each
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.options import Options
-from marginbandits.oracles.online_regression import OnlineRegression, learn_row
+from marginbandits.oracles.online_regression import OnlineRegression, learn_row, predict_all
 from marginbandits.oracles.ridge import Ridge, observe
 from marginbandits.state import COUNT, Field
-from marginbandits.types import Array
+from marginbandits.types import Array, Mask
 
-__all__ = ["OracleLearner", "RidgeLearner", "learn_oracle", "learn_ridge"]
+__all__ = ["OracleLearner", "RidgeLearner", "learn_oracle", "learn_ridge", "vote"]
+
+Places = npt.NDArray[np.int64]
 
 
 @kernel
-def learn_ridge(rows: Array, action: int, loss: float, probability: float, state: Any) -> None:
+def learn_ridge(
+    rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
     """One round of ridge regression."""
     models, room = state[0], state[1]
     observe(models[action], rows[0], 1.0, 1.0 - loss - dot(models[action, -1], rows[0]), room)
 
 
 @kernel
-def learn_oracle(rows: Array, action: int, loss: float, probability: float, state: Any) -> None:
+def learn_oracle(
+    rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
     """One round of online regression that is indifferent to p."""
-    states, totals, span, rounds, rate, weight, work = state[:7]
+    states, totals, span, rounds, rate, work, weighted = state[:7]
     rounds[0] += 1.0
-    learn_row(states[action], totals, span, rows[0], loss, weight, rate, work)
+    weight = 1.0 / states.shape[1] if weighted else 1.0
+    learn_row(states[0, action], totals[0], span, rows[0], loss, weight, rate, work)
+
+
+@kernel
+def vote(states: Array, rows: Array, starts: Places, mask: Mask, votes: Array) -> bool:
+    """Of each of several policies, all but the last row of `votes`: what it predicts to lose least."""
+    scores = votes[-1]
+    for policy in range(votes.shape[0] - 1):
+        predict_all(states[policy], rows, False, starts, scores)
+        for a in range(mask.shape[0]):
+            scores[a] = -scores[a]
+        if not greedy_each(scores, starts, mask, votes[policy]):
+            return False
+    return True
 
 
 class RidgeLearner(Learner):
@@ -118,9 +140,8 @@ class OracleLearner(Learner):
         return {"oracle": self._oracle, "rounds": Field(self._rounds, 0.0, COUNT)}
 
     def _arrays(self) -> tuple[Any, ...]:
-        oracle, weight = self._oracle, 1.0 / self.n_actions if self.weighted else 1.0
-        work = np.empty(oracle.state.shape[3])
-        return oracle.state[0], oracle.totals[0], oracle.span, self._rounds, self.learning_rate, weight, work
+        o = self._oracle
+        return o.state, o.totals, o.span, self._rounds, self.learning_rate, o.work, self.weighted
 
     def _predicted(self, batch: Batch) -> Array:
         return self._oracle.predict(batch)

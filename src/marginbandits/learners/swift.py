@@ -2,12 +2,13 @@
 
 A learner says how one row of features is played and learnt, in two kernels on plain arrays,
 
-    law_one(rows, starts, mask, state, law)              False where its numbers are no longer finite
-    learn_one(rows, action, loss, probability, state)
+    law_one(rows, starts, mask, state, law)                            False where its numbers are no longer finite
+    learn_one(rows, action, loss, probability, mask, noise, state)
 
-`rows` being the one row, and `compiled_rounds` makes them into a kernel that scales contexts, plays, draws and learns,
-each if it is asked to. The same source, put into another function, may sum in another order. Here it is one function
-whatever is asked, so that a whole run is, bit for bit, what its rounds are one by one.
+`rows` being the one row and `noise` what the learner has drawn for the round (`_noise`). `compiled_rounds` makes them
+into a kernel that scales contexts, plays, draws and learns, each if it is asked to. The same source, put into another
+function, may sum in another order. Here it is one function whatever is asked, so that a whole run is, bit for bit, what
+its rounds are one by one.
 
 A round is one call, which nothing can interrupt: it is learnt whole or not at all, and needs no journal. This is for
 dense vectors with features "raw"; everything else goes the longer way (`loop`).
@@ -33,7 +34,7 @@ PLAY, CHOOSE, LEARN = 1, 2, 4
 CHUNK = 4096
 """Rounds of a run between two looks at what else there is to do."""
 _HOLES = "_law", "_laws", "_update", "_learn", "_admitted", "_recipe", "_ready"
-_NO_DRAWS, _NO_COUNT = np.empty(0), np.zeros(1, np.int64)
+_NO_DRAWS, _NO_COUNT, _NO_NOISE = np.empty(0), np.zeros(1, np.int64), np.empty((1, 0))
 
 
 def compiled_rounds(law_one: Any, learn_one: Any) -> Any:
@@ -47,16 +48,16 @@ def compiled_rounds(law_one: Any, learn_one: Any) -> Any:
 
     @kernel
     def rounds(  # type: ignore[no-untyped-def]  # of arrays, and two tuples of them
-        mode, contexts, losses, mask, draws, used, actions, probabilities, laws, scaling, state
+        mode, contexts, losses, mask, draws, used, actions, probabilities, laws, noise, scaling, state
     ):
         moments, limit, clip, starts, rows = scaling
         for t in range(contexts.shape[0]):
             one = contexts[t : t + 1]
-            law = laws[t if laws.shape[0] > 1 else 0]
+            law, allowed = laws[t if laws.shape[0] > 1 else 0], mask[t if mask.shape[0] > 1 else 0]
             if mode & PLAY:
                 if not standardise(one, moments, clip, LARGEST, False, rows):
                     return t
-                if not law_one(rows, starts, mask[t if mask.shape[0] > 1 else 0], state, law):
+                if not law_one(rows, starts, allowed, state, law):
                     return t
             if mode & CHOOSE:
                 action = certain(law)
@@ -73,7 +74,8 @@ def compiled_rounds(law_one: Any, learn_one: Any) -> Any:
                 learn_moments(one, moments, limit, clip, False)
                 standardise(one, moments, clip, LARGEST, False, rows)
                 loss = losses[t, action if losses.shape[1] > 1 else 0]
-                learn_one(rows, action, loss, max(probabilities[t], RAREST), state)
+                drawn_for = noise[t if noise.shape[0] > 1 else 0]
+                learn_one(rows, action, loss, max(probabilities[t], RAREST), allowed, drawn_for, state)
         return contexts.shape[0]
 
     return rounds
@@ -90,25 +92,28 @@ def swift_rounds(learner: Any, shape: Shape | None, features: FeatureMap | None)
     if shape.shared or shape.sparse or shape.named or any(hole in vars(one) for one in changed for hole in _HOLES):
         return None
     starts, rows = np.array([0, learner.n_actions]), np.empty((1, features.n_outputs))
-    return Swift(kind, (*features.scaling(), starts, rows), learner._arrays(), learner.n_actions)
+    return Swift(learner, kind, (*features.scaling(), starts, rows))
 
 
 class Swift:
     """The compiled rounds of a `kind` of learner, on its live arrays."""
 
-    def __init__(self, kind: Any, scaling: tuple[Any, ...], state: tuple[Any, ...], n_actions: int) -> None:
-        self._everything = np.ones((1, n_actions), bool)
+    def __init__(self, learner: Any, kind: Any, scaling: tuple[Any, ...]) -> None:
+        self._rng, self._draws, self._noise = learner._rng, learner._draws, learner._noise
+        self._everything = np.ones((1, learner.n_actions), bool)
         self._played = np.zeros(1, np.int64), np.zeros(1)  # action and probability
-        self._loss, self._no_law, self._arrays = np.zeros((1, 1)), np.empty((1, n_actions)), (scaling, state)
+        self._loss, self._no_law = np.zeros((1, 1)), np.empty((1, learner.n_actions))
+        self._arrays = scaling, learner._arrays()
+        self._quiet = self._noise(0) is None
         contexts = np.zeros((1, scaling[0].shape[1]))
-        given = (self._everything, _NO_DRAWS, _NO_COUNT, *self._played, self._no_law, *self._arrays)
+        given = self._everything, _NO_DRAWS, _NO_COUNT, *self._played, self._no_law, _NO_NOISE, *self._arrays
         self._rounds = entry(kind.rounds, (PLAY, contexts, self._loss, *given))
 
     def law(self, context: Array) -> Array:
         """Of one vector, of which nothing is known but its shape and that it is plain."""
         contexts = context[None]
         law: Array = np.empty(self._no_law.shape[1])
-        given = self._loss, self._everything, _NO_DRAWS, _NO_COUNT, *self._played, law[None], *self._arrays
+        given = self._loss, self._everything, _NO_DRAWS, _NO_COUNT, *self._played, law[None], _NO_NOISE, *self._arrays
         if not self._rounds(PLAY, contexts, *given):
             _refuse(contexts, 0)
         return law
@@ -118,7 +123,7 @@ class Swift:
         contexts = _plain(batch.rows)
         mask = batch.mask.reshape(len(contexts), -1)
         laws = np.empty(mask.shape)
-        given = self._loss, mask, _NO_DRAWS, _NO_COUNT, *self._played, laws, *self._arrays
+        given = self._loss, mask, _NO_DRAWS, _NO_COUNT, *self._played, laws, _NO_NOISE, *self._arrays
         _refuse(contexts, self._rounds(PLAY, contexts, *given))
         return laws.ravel()
 
@@ -127,8 +132,11 @@ class Swift:
         actions, probabilities = self._played
         actions[0], probabilities[0], self._loss[0, 0] = action, probability, loss
         contexts, given = context[None], (self._everything, _NO_DRAWS, _NO_COUNT, actions, probabilities, self._no_law)
-        if not self._rounds(LEARN, contexts, self._loss, *given, *self._arrays):
-            _refuse(contexts, 0)
+        if self._quiet:
+            if not self._rounds(LEARN, contexts, self._loss, *given, _NO_NOISE, *self._arrays):
+                _refuse(contexts, 0)
+        else:
+            self._noisily(LEARN, contexts, self._loss, *given)
 
     def learn_all(self, rounds: list[tuple[Batch, int, float, float]]) -> None:
         """All of these rounds, whose contexts have been checked."""
@@ -136,34 +144,47 @@ class Swift:
             return
         contexts = _plain(np.concatenate([one[0].rows for one in rounds]))
         actions, losses, probabilities = np.array([one[1:] for one in rounds]).T.copy()
+        masks = np.array([one[0].mask for one in rounds])
         played = actions.astype(np.int64), probabilities, self._no_law
-        given = losses[:, None], self._everything, _NO_DRAWS, _NO_COUNT, *played, *self._arrays
-        _refuse(contexts, self._rounds(LEARN, contexts, *given))
+        self._noisily(LEARN, contexts, losses[:, None], masks, _NO_DRAWS, _NO_COUNT, *played)
+
+    def _noisily(self, mode: int, contexts: Array, *given: Any) -> None:
+        """Rounds with the noise that they need; where nothing was learnt, nothing was drawn."""
+        if self._quiet:
+            _refuse(contexts, self._rounds(mode, contexts, *given, _NO_NOISE, *self._arrays))
+            return
+        before, done = self._rng.bit_generator.state, 0
+        try:
+            done = self._rounds(mode, contexts, *given, self._noise(len(contexts)), *self._arrays)
+        finally:
+            if done < len(contexts):
+                self._rng.bit_generator.state = before
+                self._noise(done)
+        _refuse(contexts, done)
 
     def run(
         self,
         contexts: Array,
         losses: Array,
-        draws: np.random.Generator,
         actions: npt.NDArray[np.int64],
         probabilities: Array,
         laws: Array,
         progress: Callable[[], object],
     ) -> None:
         """Play and learn all rounds, every loss being known; one row of `laws` is for all that need not be kept."""
-        used = np.zeros(1, np.int64)
+        used, bits = np.zeros(1, np.int64), self._draws.bit_generator
         for first in range(0, len(contexts), CHUNK):
             some = slice(first, first + CHUNK)
-            before = draws.bit_generator.state
-            rows, uniforms, used[0] = contexts[some].copy(), draws.random(len(contexts[some])), 0
-            told = np.where(losses[some] < FAINTEST, 0.0, losses[some])
-            kept = laws[some] if len(laws) > 1 else laws
-            given = self._everything, uniforms, used, actions[some], probabilities[some], kept
-            done = self._rounds(PLAY | CHOOSE | LEARN, rows, told, *given, *self._arrays)
-            draws.bit_generator.state = before
-            draws.random(int(used[0]))  # as many as were used
-            _refuse(rows, done)
-            for _ in range(done):
+            rows, told = contexts[some].copy(), np.where(losses[some] < FAINTEST, 0.0, losses[some])
+            before, used[0] = bits.state, 0
+            try:
+                given = self._everything, self._draws.random(len(rows)), used, actions[some], probabilities[some]
+                kept = laws[some] if len(laws) > 1 else laws
+                self._noisily(PLAY | CHOOSE | LEARN, rows, told, *given, kept)
+            finally:
+                bits.state = before
+                self._draws.random(int(used[0]))  # as many as were used
+            for _ in rows:
                 progress()
 
 

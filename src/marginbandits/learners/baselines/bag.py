@@ -13,23 +13,54 @@ boosting".
 3
 """
 
-from typing import Annotated, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from marginbandits import laws
+from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch
 from marginbandits.features import Features
 from marginbandits.learners.options import MaybeActionCount, Options
-from marginbandits.learners.regression import OracleLearner
-from marginbandits.types import Array
+from marginbandits.learners.regression import OracleLearner, vote
+from marginbandits.learners.swift import compiled_rounds
+from marginbandits.oracles.online_regression import learn_row
+from marginbandits.types import Array, Mask
 from marginbandits.validation import Instance, Integer, Real, validated
 
 __all__ = ["Bag"]
 
+Places = npt.NDArray[np.int64]
+
+
+@kernel
+def _law_one(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    states, votes = state[0], state[7]
+    good = vote(states, rows, starts, mask, votes)
+    for a in range(mask.shape[0]):
+        total = 0.0
+        for policy in range(states.shape[0]):
+            total += votes[policy, a]
+        law[a] = total / states.shape[0]
+    return good
+
+
+@kernel
+def _learn_one(rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any) -> None:
+    states, totals, span, rounds, rate, work, weighted, _ = state
+    rounds[0] += 1.0
+    weight = 1.0 / (states.shape[1] * probability) if weighted else 1.0
+    for policy in range(states.shape[0]):
+        count = noise[policy] if policy else 1.0
+        if count > 0.0:
+            learn_row(states[policy, action], totals[policy], span, rows[0], loss, weight * count, rate, work)
+
 
 class Bag(OracleLearner):
     """Votes of `n_policies` bootstrapped policies."""
+
+    rounds: ClassVar[Any] = compiled_rounds(_law_one, _learn_one)
 
     @validated
     def __init__(
@@ -44,6 +75,12 @@ class Bag(OracleLearner):
     ) -> None:
         super().__init__(n_actions, learning_rate=learning_rate, weighted=weighted, features=features, **options)
         self.n_policies = n_policies
+
+    def _arrays(self) -> tuple[Any, ...]:
+        return *super()._arrays(), np.empty((self.n_policies + 1, self.n_actions))
+
+    def _noise(self, n: int) -> Array:
+        return self._rng.poisson(1.0, (n, self.n_policies)).astype(float)
 
     def _laws(self, batch: Batch) -> Array:
         losses = (self._oracle.predict(batch, policy) for policy in range(self.n_policies))

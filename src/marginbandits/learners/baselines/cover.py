@@ -22,20 +22,95 @@ True
 """
 
 import math
-from typing import Annotated, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from marginbandits import laws
+from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch
 from marginbandits.features import Features
 from marginbandits.learners.options import MaybeActionCount, Options
-from marginbandits.learners.regression import OracleLearner
-from marginbandits.projections import simplex
-from marginbandits.types import Array
+from marginbandits.learners.regression import OracleLearner, vote
+from marginbandits.learners.swift import compiled_rounds
+from marginbandits.oracles.online_regression import learn_row, predict_all
+from marginbandits.types import Array, Mask
 from marginbandits.validation import Instance, Integer, Real, validated
 
 __all__ = ["Cover"]
+
+Places = npt.NDArray[np.int64]
+
+
+@kernel
+def raise_law(law: Array, mass: float) -> None:
+    """In place: the law nearest to this one, on the same support, of which `mass` is spread evenly there."""
+    support = 0
+    for a in range(law.shape[0]):
+        support += law[a] > 0.0
+    floor, shift, above = mass / support, 0.0, support + 1
+    # All above the floor are lowered by as much; those that fall to it stay there, and the others are lowered more.
+    while True:
+        before, above, total = above, 0, 0.0
+        for a in range(law.shape[0]):
+            if law[a] > 0.0 and law[a] - shift > floor:
+                above += 1
+                total += law[a] - floor
+        if above == 0 or above == before:
+            break
+        shift = (total - (1.0 - mass)) / above
+    for a in range(law.shape[0]):
+        law[a] = max(law[a] - shift, floor) if law[a] > 0.0 else 0.0
+
+
+@kernel
+def _law_one(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    states, rounds, votes = state[0], state[3], state[8]
+    good, n_policies = vote(states, rows, starts, mask, votes), votes.shape[0] - 1
+    n = 0
+    for a in range(mask.shape[0]):
+        n += mask[a]
+        law[a] = 0.0
+        for policy in range(n_policies):
+            law[a] += votes[policy, a] / n_policies
+    if good:
+        raise_law(law, n * min(1.0 / n, 1.0 / math.sqrt(n * max(rounds[0], 1.0))))
+    return good
+
+
+@kernel
+def _learn_one(rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any) -> None:
+    states, totals, span, rounds, rate, work, weighted, psi, votes, starts, costs, share = state
+    n_policies, K, n = votes.shape[0] - 1, mask.shape[0], 0
+    spare = n_policies if weighted else 0
+    predict_all(states[spare], rows, False, starts, costs)
+    for a in range(K):
+        n += mask[a]
+        costs[a] = min(max(costs[a], span[0]), span[1])
+    costs[action] += (loss - costs[action]) / probability
+    if weighted:
+        learn_row(states[spare, action], totals[spare], span, rows[0], loss, 1.0 / probability, rate, work)
+    vote(states, rows, starts, mask, votes)
+    weight = 1.0 / (n * probability) if weighted else 1.0
+    learn_row(states[0, action], totals[0], span, rows[0], loss, weight, rate, work)
+    floor = min(1.0 / n, 1.0 / math.sqrt(n * max(rounds[0], 1.0)))
+    total = 0.0
+    for a in range(K):
+        share[a] = votes[0, a] / n_policies
+        total += max(share[a], floor) if mask[a] else 0.0
+    for policy in range(1, n_policies):
+        bonus = psi * floor * total
+        for a in range(K):
+            if mask[a]:
+                target = costs[a] - bonus / max(share[a], floor)
+                target = target if weighted else min(max(target, 0.0), 1.0)
+                learn_row(states[policy, a], totals[policy], span, rows[0], target, 1.0, rate, work)
+        for a in range(K):
+            wider = share[a] + votes[policy, a] / n_policies
+            total += max(wider, floor) - max(share[a], floor)
+            share[a] = wider
+    rounds[0] += 1.0
 
 
 class Cover(OracleLearner):
@@ -44,6 +119,8 @@ class Cover(OracleLearner):
     The costs of the policies after the first are clipped to [0, 1]; `weighted` leaves them as noisy as they are, as
     Vowpal Wabbit does.
     """
+
+    rounds: ClassVar[Any] = compiled_rounds(_law_one, _learn_one)
 
     @validated
     def __init__(
@@ -61,6 +138,10 @@ class Cover(OracleLearner):
         self.n_policies = n_policies
         self.psi = psi
 
+    def _arrays(self) -> tuple[Any, ...]:
+        K = self.n_actions
+        return *super()._arrays(), self.psi, np.empty((self.n_policies + 1, K)), np.array([0, K]), *np.empty((2, K))
+
     def _models(self) -> int:
         return self.n_policies + self.weighted
 
@@ -73,7 +154,9 @@ class Cover(OracleLearner):
 
     def _law(self, one: Batch) -> Array:
         n = int(one.mask.sum())
-        return raised(self._votes(one).mean(0), n * self._floor(n))
+        law = np.asarray(self._votes(one).mean(0))
+        raise_law(law, n * self._floor(n))
+        return law
 
     def _estimate(self, one: Batch, action: int, loss: float, probability: float) -> Array:
         """ĉ: the first policy's predictions or, weighted, those of one more that counts rounds 1/p; corrected at a."""
@@ -90,7 +173,7 @@ class Cover(OracleLearner):
         votes = self._votes(one) / self.n_policies
         self._oracle.learn(one, action, loss, self._importance(n, probability))
         floor, share = self._floor(n), votes[0]
-        total = (n - 1) * floor + 1.0 / self.n_policies  # Σ m, the first vote being on one action
+        total = np.maximum(share, floor)[one.mask].sum()
         for policy in range(1, self.n_policies):
             targets = costs - self.psi * floor * total / np.maximum(share, floor)
             self._oracle.learn_all(one, targets if self.weighted else np.clip(targets, 0.0, 1.0), policy)
@@ -98,16 +181,3 @@ class Cover(OracleLearner):
             total += (np.maximum(wider, floor) - np.maximum(share, floor)).sum()
             share = wider
         self._count()
-
-
-def raised(law: Array, mass: float) -> Array:
-    """The law nearest to this one, on the same support, of which `mass` is spread evenly there.
-
-    >>> raised(np.array([0.75, 0.25, 0.0]), 0.8)
-    array([0.6, 0.4, 0. ])
-    """
-    support = law > 0.0
-    floor, rest = mass / support.sum(), 1.0 - mass
-    out = np.zeros_like(law)
-    out[support] = floor + (rest * simplex((law[support] - floor) / rest) if rest > 0.0 else 0.0)
-    return out

@@ -94,7 +94,7 @@ def _law_one(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) ->
 
 
 @kernel
-def _learn_one(rows: Array, action: int, loss: float, probability: float, state: Any) -> None:
+def _learn_one(rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any) -> None:
     _update(state[0][action], state[1][action], rows[0], 1.0 - loss, 0.0, False)
 
 

@@ -54,7 +54,7 @@ def _play(least: Array, most: Array, starts: Places, mask: Mask, optimistic: boo
 def _law_one(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
     states, totals, _, rounds, rate, _, _, mellowness, optimistic, columns, ends, most = state
     delta = mellowness * math.log(max(mask.shape[0], 2) * max(rounds[0], 1.0))
-    ranges(states, totals, columns, rows[0], ends, False, starts, delta, rate, law, most)
+    ranges(states[0], totals[0], columns, rows[0], ends, False, starts, delta, rate, law, most)
     return bool(_play(law, most, starts, mask, optimistic))
 
 

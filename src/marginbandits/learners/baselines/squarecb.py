@@ -59,8 +59,8 @@ def _weigh(losses: Array, starts: npt.NDArray[np.int64], mask: Mask, gamma: floa
 
 @kernel
 def _law_one(rows: Array, starts: npt.NDArray[np.int64], mask: Mask, state: Any, law: Array) -> bool:
-    predict_all(state[0], rows, False, starts, law)
-    _weigh(law, starts, mask, state[7] * math.sqrt(state[3][0]), state[8])
+    predict_all(state[0][0], rows, False, starts, law)
+    _weigh(law, starts, mask, state[7] * math.sqrt(state[3][0]), not state[6])
     return True
 
 
@@ -88,7 +88,7 @@ class SquareCB(OracleLearner):
         self.scale = scale
 
     def _arrays(self) -> tuple[Any, ...]:
-        return *super()._arrays(), self.scale, not self.weighted
+        return *super()._arrays(), self.scale
 
     def _laws(self, batch: Batch) -> Array:
         laws = self._oracle.predict(batch)

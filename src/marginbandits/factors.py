@@ -71,17 +71,25 @@ def carlson(factor: Array, row: Array, gain: Array, room: Array) -> float:
     d = row.shape[0]
     f, keep, mix = room[:d], room[d : 2 * d], room[2 * d : 3 * d]
     alpha, zero = 1.0, row.dtype.type(0.0)
-    for i in range(d):
-        total = zero
+    full = d - d % 4
+    for i in range(0, full, 4):  # four rows at once, as below
+        f0, f1, f2, f3 = zero, zero, zero, zero
+        for j in range(i + 4):
+            f0 += factor[i, j] * row[j]
+            f1 += factor[i + 1, j] * row[j]
+            f2 += factor[i + 2, j] * row[j]
+            f3 += factor[i + 3, j] * row[j]
+        f[i], f[i + 1], f[i + 2], f[i + 3] = f0, f1, f2, f3
+    for i in range(full, d):
+        f0 = zero
         for j in range(i + 1):
-            total += factor[i, j] * row[j]
-        f[i] = total
+            f0 += factor[i, j] * row[j]
+        f[i] = f0
     for i in range(d):
         before = math.sqrt(alpha)
         alpha += f[i] * f[i]
         after = math.sqrt(alpha)
         keep[i], mix[i] = before / after, f[i] / (before * after)
-    full = d - d % 4
     for i in range(0, full, 4):  # four rows at once; what they have beyond the diagonal is 0, and so is the gain there
         r0, r1, r2, r3 = factor[i], factor[i + 1], factor[i + 2], factor[i + 3]
         f0, f1, f2, f3 = f[i], f[i + 1], f[i + 2], f[i + 3]

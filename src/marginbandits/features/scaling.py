@@ -93,7 +93,7 @@ class Standardise(FeatureMap):
         if type(rows) is not np.ndarray or rows.shape != self._single or rows.dtype is not FLOAT64:
             return super().transform(rows)
         out = np.empty(self._single_out)
-        if not _standardise(rows, self._moments, self.clip, LARGEST, self.named, out):
+        if not standardise(rows, self._moments, self.clip, LARGEST, self.named, out):
             refuse_bad("context", rows)
         return out
 
@@ -103,7 +103,7 @@ class Standardise(FeatureMap):
             return super().observe(rows)
         out = np.empty(self._single_out)
         stamp = self.journal.stamp
-        if not _observe(rows, self._moments, self._limit, self.clip, LARGEST, self.named, self._last, stamp, out):
+        if not observe(rows, self._moments, self._limit, self.clip, LARGEST, self.named, self._last, stamp, out):
             refuse_bad("context", rows)
         return out
 
@@ -111,7 +111,7 @@ class Standardise(FeatureMap):
         if isinstance(rows, Sparse):
             return self._scaled(rows)
         out = np.empty((rows.shape[0], self.n_outputs))
-        if not _standardise(rows, self._moments, self.clip, LARGEST, self.named, out):
+        if not standardise(rows, self._moments, self.clip, LARGEST, self.named, out):
             refuse_bad("context", rows)
         return out
 
@@ -122,7 +122,7 @@ class Standardise(FeatureMap):
             return self._scaled(rows)
         out = np.empty((rows.shape[0], self.n_outputs))
         stamp = self.journal.stamp
-        if not _observe(rows, self._moments, self._limit, self.clip, LARGEST, self.named, self._last, stamp, out):
+        if not observe(rows, self._moments, self._limit, self.clip, LARGEST, self.named, self._last, stamp, out):
             refuse_bad("context", rows)
         return out
 
@@ -238,7 +238,7 @@ def _learn(rows: Array, moments: Array, limit: float, clip: float, named: bool) 
 
 
 @kernel
-def _standardise(rows: Array, moments: Array, clip: float, largest: float, named: bool, out: Array) -> bool:
+def standardise(rows: Array, moments: Array, clip: float, largest: float, named: bool, out: Array) -> bool:
     """Features of all rows; False if any value is not within ±largest."""
     n, d = rows.shape
     mean, scale = moments[_MEAN], moments[_SCALE]
@@ -259,7 +259,7 @@ def _standardise(rows: Array, moments: Array, clip: float, largest: float, named
 
 
 @kernel
-def _observe(
+def observe(
     rows: Array,
     moments: Array,
     limit: float,
@@ -277,5 +277,5 @@ def _observe(
     if good:
         last[:-1], last[-1] = moments.ravel(), stamp
         _learn(rows, moments, limit, clip, named)
-        _standardise(rows, moments, clip, largest, named, out)
+        standardise(rows, moments, clip, largest, named, out)
     return good

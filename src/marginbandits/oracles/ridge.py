@@ -70,10 +70,15 @@ class Ridge(Record):
 
     def learn(self, rows: Array, at: int, block: int, target: float) -> None:
         """Add row `at` as one observation to a block."""
+        kept, changed, room = self.room()
+        stamp = self.journal.stamp
+        learn_row(self.models, rows[at], block, target, kept, changed, room, stamp)
+
+    def room(self) -> tuple[Array, Places, Array]:
+        """What `learn_row` keeps and works in."""
         if not len(self._kept):
             self._make_room(1)
-        stamp = self.journal.stamp
-        _learn(self.models, rows, at, block, target, self._kept, self._changed, self._room, stamp)
+        return self._kept, self._changed, self._room
 
     def step(self, row: Array, weights: Array, pulls: Array) -> None:
         """In every block of weight w > 0, A <- A + w zzᵀ, then θ <- θ + g A⁻¹z, g being the block's pull.
@@ -156,19 +161,11 @@ def _variance(models: Array, rows: Array, shared: bool, starts: Places, out: Arr
 
 
 @kernel
-def _learn(
-    models: Array,
-    rows: Array,
-    at: int,
-    block: int,
-    target: float,
-    kept: Array,
-    changed: Places,
-    room: Array,
-    stamp: int,
+def learn_row(
+    models: Array, row: Array, block: int, target: float, kept: Array, changed: Places, room: Array, stamp: int
 ) -> None:
+    """One observation of a block, for other kernels too; the block as it was goes into `kept`, the gain into `room`."""
     changed[0], changed[1] = stamp, 0
-    row = rows[at]
     _step(models, row, block, 1.0, target - dot(models[block, -1], row), kept, changed, room)
 
 

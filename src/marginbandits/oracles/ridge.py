@@ -48,7 +48,7 @@ class Ridge(Record):
         self.regularisation = regularisation
         self.begin()
         self._room = np.zeros(0)  # the gain of the last observation, what `carlson` needs, and zᵀA⁻¹z
-        self._kept = np.zeros((0, 0))  # the blocks that the last observation changed, as they were
+        self._kept = np.zeros((0, 0, 0))  # the blocks that the last observation changed, as they were
         self._changed = np.zeros(0, np.int64)  # the stamp of that, how many they are, and which
         self.attach(Journal())
 
@@ -92,7 +92,7 @@ class Ridge(Record):
     def _make_room(self, n: int) -> None:
         d = self.models.shape[2]
         dtype = self.models.dtype
-        changed, room, kept = np.zeros(n + 2, np.int64), np.zeros(5 * d + 1, dtype), np.zeros((n, d * (d + 1)), dtype)
+        changed, room, kept = np.zeros(n + 2, np.int64), np.zeros(5 * d + 1, dtype), np.zeros((n, d + 1, d), dtype)
         self._changed, self._room, self._kept = changed, room, kept  # the last is what tells that there is room
 
     def last(self) -> tuple[Array, float]:
@@ -103,7 +103,7 @@ class Ridge(Record):
         """Put back the blocks of the last observation."""
         if self._changed.size and self._changed[0] == stamp:
             for kept, block in zip(self._kept, self._changed[2 : 2 + self._changed[1]], strict=False):
-                self.models[block] = kept.reshape(self.models.shape[1:])
+                self.models[block] = kept
 
     def _like(self, rows: Rows) -> Array:
         """Rows in the precision of the models."""
@@ -187,11 +187,9 @@ def _step(
     model, weights, before = models[block], models[block, d], kept[n]
     gain, scaled, root = room[:d], room[d : 2 * d], math.sqrt(weight)
     for i in range(d):
-        for j in range(i + 1):  # the rest is 0, then as now
-            before[i * d + j] = model[i, j]
-        before[d * d + i], gain[i], scaled[i] = weights[i], 0.0, root * row[i]
+        before[d, i], gain[i], scaled[i] = weights[i], 0.0, root * row[i]
     changed[1], changed[2 + n] = n + 1, block
-    room[-1] = carlson(model, scaled, gain, room[2 * d : -1])
+    room[-1] = carlson(model, scaled, gain, room[2 * d : -1], before)
     share = pull / root
     for i in range(d):
         weights[i] += gain[i] * share

@@ -15,6 +15,7 @@ Schmidt, Le Roux & Bach (2017), "Minimizing finite sums with the stochastic aver
 from collections.abc import Mapping
 
 from marginbandits.compiled import kernel
+from marginbandits.factors import dot
 from marginbandits.samplers.particles import slope
 from marginbandits.state import Field, Journal, Record, zeros
 from marginbandits.types import Array
@@ -71,38 +72,30 @@ def refresh(
 ) -> None:
     """Look at a block's rounds from `start` to `end` again, for its particles from `first` to `last`."""
     d, zero = rows.shape[1], rows.dtype.type(0.0)
-    full = end - (end - start) % 4
-    for i in range(start, full, 4):  # four rounds at once
-        r0, r1, r2, r3 = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
-        for k in range(first, last):
-            particle, then, pull = particles[k], slopes[k], total[k]
-            s0, s1, s2, s3 = zero, zero, zero, zero
+    even = last - (last - first) % 2
+    for i in range(start, end):
+        row = rows[i]
+        for k in range(first, even, 2):  # two particles at once
+            p, q = particles[k], particles[k + 1]
+            s, t = zero, zero
             for j in range(d):
-                s0 += particle[j] * r0[j]
-                s1 += particle[j] * r1[j]
-                s2 += particle[j] * r2[j]
-                s3 += particle[j] * r3[j]
-            c0 = _changed(then, i, s0, losses[i], margin, squared)
-            c1 = _changed(then, i + 1, s1, losses[i + 1], margin, squared)
-            c2 = _changed(then, i + 2, s2, losses[i + 2], margin, squared)
-            c3 = _changed(then, i + 3, s3, losses[i + 3], margin, squared)
-            if c0 != 0.0 or c1 != 0.0 or c2 != 0.0 or c3 != 0.0:
-                for j in range(d):
-                    pull[j] += c0 * r0[j] + c1 * r1[j] + c2 * r2[j] + c3 * r3[j]
-    for i in range(full, end):
-        for k in range(first, last):
-            s0 = zero
-            for j in range(d):
-                s0 += particles[k, j] * rows[i, j]
-            c0 = _changed(slopes[k], i, s0, losses[i], margin, squared)
-            if c0 != 0.0:
-                for j in range(d):
-                    total[k, j] += c0 * rows[i, j]
+                s += p[j] * row[j]
+                t += q[j] * row[j]
+            _change(slopes[k], total[k], i, row, s, losses[i], margin, squared)
+            _change(slopes[k + 1], total[k + 1], i, row, t, losses[i], margin, squared)
+        if even < last:
+            s = dot(particles[even], row)
+            _change(slopes[even], total[even], i, row, s, losses[i], margin, squared)
 
 
 @kernel
-def _changed(slopes: Array, i: int, score: float, loss: float, margin: float, squared: bool) -> float:
-    """Remember the slope of round i as it is now; by how much it is not what it was."""
+def _change(
+    slopes: Array, total: Array, i: int, row: Array, score: float, loss: float, margin: float, squared: bool
+) -> None:
+    """Remember the slope of round i as it is now, and move the sum by what changed."""
     then = slopes[i]
-    slopes[i] = min(max(slope(score, loss, margin, squared), -FARTHEST), FARTHEST)
-    return slopes[i] - then
+    now = min(max(slope(score, loss, margin, squared), -FARTHEST), FARTHEST)
+    if now != then:
+        slopes[i] = now
+        for j in range(row.shape[0]):
+            total[j] += (now - then) * row[j]

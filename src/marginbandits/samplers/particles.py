@@ -42,6 +42,31 @@ __all__: list[str] = []
 
 
 @kernel
+def scores_of(particles: Array, rows: Array, shared: bool, row: Array, out: Array) -> None:
+    """Scores of every action's particles, one block for each or one for all; `row` is room for a row like them."""
+    n, d = particles.shape[1], particles.shape[2]
+    full, zero = n - n % 4, particles.dtype.type(0.0)
+    for a in range(out.shape[0]):
+        if shared or a == 0:
+            for j in range(d):
+                row[j] = rows[a, j]
+        own = particles[0 if shared else a]
+        for k in range(0, full, 4):  # four particles at once
+            s0, s1, s2, s3 = zero, zero, zero, zero
+            for j in range(d):
+                s0 += own[k, j] * row[j]
+                s1 += own[k + 1, j] * row[j]
+                s2 += own[k + 2, j] * row[j]
+                s3 += own[k + 3, j] * row[j]
+            out[a, k], out[a, k + 1], out[a, k + 2], out[a, k + 3] = s0, s1, s2, s3
+        for k in range(full, n):
+            s0 = zero
+            for j in range(d):
+                s0 += own[k, j] * row[j]
+            out[a, k] = s0
+
+
+@kernel
 def slope(score: float, loss: float, margin: float, squared: bool) -> float:
     """Slope of a term of V in its score: 0 within the margin."""
     if score > margin:

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.compiled import kernel
-from marginbandits.laws import greedy_each
+from marginbandits.laws import greedy_over_floor
 from marginbandits.learners.hinge_lmc.diagnostics import count
 from marginbandits.oracles.ridge import learn_row
 from marginbandits.reservoir import put
-from marginbandits.samplers.particles import absorb, langevin_step
+from marginbandits.samplers.particles import absorb, langevin_step, scores_of
 from marginbandits.samplers.stored_pull import FARTHEST, StoredPull, forget, refresh
 from marginbandits.state import Field, Journal, Record
 from marginbandits.types import Array, Mask
@@ -63,31 +63,6 @@ class LastRound(Record):
 
 
 @kernel
-def scores_of(particles: Array, rows: Array, shared: bool, row: Array, out: Array) -> None:
-    """Scores of every action's particles; `row` is room for one row in their precision."""
-    n, d = particles.shape[1], particles.shape[2]
-    full, zero = n - n % 4, particles.dtype.type(0.0)
-    for a in range(out.shape[0]):
-        if shared or a == 0:
-            for j in range(d):
-                row[j] = rows[a, j]
-        own = particles[0 if shared else a]
-        for k in range(0, full, 4):  # four particles at once
-            s0, s1, s2, s3 = zero, zero, zero, zero
-            for j in range(d):
-                s0 += own[k, j] * row[j]
-                s1 += own[k + 1, j] * row[j]
-                s2 += own[k + 2, j] * row[j]
-                s3 += own[k + 3, j] * row[j]
-            out[a, k], out[a, k + 1], out[a, k + 2], out[a, k + 3] = s0, s1, s2, s3
-        for k in range(full, n):
-            s0 = zero
-            for j in range(d):
-                s0 += own[k, j] * row[j]
-            out[a, k] = s0
-
-
-@kernel
 def hopes(scores: Array, hope: float, out: Array) -> None:
     """Mean + hope · deviation of each action's scores."""
     n = scores.shape[1]
@@ -105,20 +80,11 @@ def hopes(scores: Array, hope: float, out: Array) -> None:
 def play_one(
     rows: Array, shared: bool, starts: Places, mask: Mask, particles: Array, hope: float, floor: float, law: Array
 ) -> bool:
-    """The law: most hopeful action, over a floor of at most 1/n under each of n that are available. False at a NaN."""
+    """The law: the most hopeful action, over a floor under each that is available. False at a NaN."""
     scores = np.empty((law.shape[0], particles.shape[1]))
     scores_of(particles, rows, shared, np.empty(particles.shape[2], particles.dtype), scores)
     hopes(scores, hope, law)
-    if not greedy_each(law, starts, mask, law):
-        return False
-    n = 0
-    for a in range(law.shape[0]):
-        n += mask[a]
-    mu = min(floor, 1.0 / n)
-    keep = max(1.0 - n * mu, 0.0)
-    for a in range(law.shape[0]):
-        law[a] = keep * law[a] + mu if mask[a] else 0.0
-    return True
+    return greedy_over_floor(law, starts, mask, floor, law)
 
 
 @kernel

@@ -38,9 +38,7 @@ class Reservoir(Record):
     One round at a time, in a kernel (`put`), it keeps itself what it changes.
     """
 
-    def __init__(
-        self, n_blocks: int, size: int, n_features: int, dtype: type[np.floating[Any]] = np.float64
-    ) -> None:
+    def __init__(self, n_blocks: int, size: int, n_features: int, dtype: type[np.floating[Any]] = np.float64) -> None:
         self.rows: Array = zeros((n_blocks, size, n_features), dtype)
         self.losses = zeros((n_blocks, size))
         self.seen = np.zeros(n_blocks, np.int64)

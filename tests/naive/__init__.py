@@ -4,7 +4,7 @@ A twin has its kernel's signature. `tests/test_twins.py` runs both on the same i
 what they have written; it fails for a kernel that has no twin here.
 """
 
-from tests.naive import diagonal, features, forgetting, laws, mixtures, regression, sampling, tables, trees
+from tests.naive import diagonal, features, forgetting, laws, mixtures, regression, rounds, sampling, tables, trees
 from tests.naive.references import (
     OnlineRegression,
     believed_values,
@@ -41,6 +41,7 @@ __all__ = [
     "place",
     "regression",
     "ridge",
+    "rounds",
     "sample",
     "sampling",
     "sharpened",

@@ -279,4 +279,3 @@ class HingeLMC(Learner):
         """The share of (particle, round kept) pairs whose score was beyond the margin when last looked at."""
         held = sum(self._reservoir.held(block) for block in range(len(self._particles)))
         return float(np.count_nonzero(self._pull.slopes)) / (held * self.n_particles)
-

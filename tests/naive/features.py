@@ -238,8 +238,9 @@ Learnt = tuple[Array, Array, float, float, float, bool, Array, int, Places, Arra
 
 
 def _to_learn(rng: np.random.Generator) -> Learnt:
-    rows, *scales, _ = _observed(rng)
+    rows, moments, limit, clip, largest, named, last, stamp, _ = _observed(rng)
     waves = _waves(rng, rows.shape[1])
+    scales = moments, limit, clip, largest, named, last, stamp
     return rows, *scales, *waves, np.empty((len(rows), rows.shape[1] + 1 + len(waves[2])))
 
 

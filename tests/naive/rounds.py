@@ -55,7 +55,7 @@ def put(
     before: Array,
     stamp: int,
 ) -> int:
-    slot = chosen(int(seen[block]), losses.shape[1], normal)
+    slot: int = chosen(int(seen[block]), losses.shape[1], normal)
     before[1:] = stamp, block, slot, seen[block], following[block]
     seen[block] += 1
     if slot >= 0:
@@ -94,7 +94,7 @@ def play_hinge(
     rows: Array, shared: bool, starts: Places, mask: Mask, particles: Array, hope: float, floor: float, law: Array
 ) -> bool:
     scores = rows @ particles[0].T if shared else particles @ rows[0]
-    return greedy_over_floor(scores.mean(1) + hope * scores.std(1), starts, mask, floor, law)
+    return bool(greedy_over_floor(scores.mean(1) + hope * scores.std(1), starts, mask, floor, law))
 
 
 @twin(smooth_ftl.play_one, _to_play)
@@ -103,7 +103,7 @@ def play_smooth(
 ) -> bool:
     scores = rows @ fits[0].T if shared else fits @ rows[0]
     widths = np.sqrt((scores[:, 1:] ** 2).mean(1))
-    return greedy_over_floor(scores[:, 0] + alpha * widths, starts, mask, floor, law)
+    return bool(greedy_over_floor(scores[:, 0] + alpha * widths, starts, mask, floor, law))
 
 
 def _to_learn(rng: np.random.Generator) -> tuple[Any, ...]:

@@ -27,6 +27,7 @@ array([0.3])
 import math
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import lapack
 
 from marginbandits.compiled import kernel
@@ -57,10 +58,8 @@ def two_sided_leader(
     share = 1.0 if rounds is None else rounds / n
     ridge = regularisation / share
     dual = n <= d
-    if dual:
-        gram = rows @ rows.T
-    else:
-        gram = rows.T @ rows if gram is None else gram.copy()
+    known = None if dual or gram is None else gram.copy()
+    gram = known if known is not None else rows @ rows.T if dual else rows.T @ rows
     ridge += 1e-10 * float(gram.diagonal().max())  # so that rounding cannot make it singular, whatever the scale
     gram.flat[:: len(gram) + 1] += ridge
     factor, failed = lapack.dpotrf(gram.T, lower=True, overwrite_a=True)  # symmetric, and so in LAPACK's order
@@ -73,7 +72,7 @@ def two_sided_leader(
             return np.asarray(rows.T @ lapack.dpotrs(factor, values, lower=True)[0])
         return np.asarray(lapack.dpotrs(factor, rows.T @ values, lower=True)[0])
 
-    def among(some: Array) -> Array:
+    def among(some: npt.NDArray[np.int64]) -> Array:
         """ZS among some rounds; in the n dimensions that is I - λ/ρ (ZZᵀ + λ/ρ I)⁻¹."""
         root, _ = lapack.dtrtrs(factor, np.eye(n)[:, some] if dual else rows[some].T, lower=True)
         product = np.ascontiguousarray(root.T @ root)

@@ -84,8 +84,7 @@ def refresh(
             _change(slopes[k], total[k], i, row, s, losses[i], margin, squared)
             _change(slopes[k + 1], total[k + 1], i, row, t, losses[i], margin, squared)
         if even < last:
-            s = dot(particles[even], row)
-            _change(slopes[even], total[even], i, row, s, losses[i], margin, squared)
+            _change(slopes[even], total[even], i, row, dot(particles[even], row), losses[i], margin, squared)
 
 
 @kernel

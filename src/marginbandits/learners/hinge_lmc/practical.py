@@ -32,6 +32,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Unpack, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from marginbandits import laws
 from marginbandits.contexts import Batch, Shape, dense
@@ -192,12 +193,12 @@ class HingeLMC(Learner):
             return
         self._learn_one(one, action, loss, probability, self._normals())
 
-    def _normals(self) -> Array:
+    def _normals(self) -> npt.NDArray[np.float32]:
         """The draws of one round."""
         _, n, d = self._particles.shape
         return self._chance().standard_normal(n_normals(n, self.moves, d), np.float32)
 
-    def _learn_one(self, one: Batch, action: int, loss: float, probability: float, normals: Array) -> None:
+    def _learn_one(self, one: Batch, action: int, loss: float, probability: float, normals: Any) -> None:
         ridge, kept, pull, last, seen = self._ridge, self._reservoir, self._pull, self._last, self._monitor
         learn_one(
             dense(one.rows),

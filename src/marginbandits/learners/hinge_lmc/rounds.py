@@ -91,7 +91,7 @@ def play_one(
 def agreement(scores: Array, hope: float) -> float:
     """The share of particles that would themselves play what they hope most of together; of equals the first counts."""
     K, n = scores.shape
-    hopeful, agreed, together = np.empty(K), 0, 0
+    hopeful, agreed, together = np.empty(K), 0.0, 0
     hopes(scores, hope, hopeful)
     for a in range(1, K):
         together = a if hopeful[a] > hopeful[together] else together
@@ -99,7 +99,7 @@ def agreement(scores: Array, hope: float) -> float:
         own = 0
         for a in range(1, K):
             own = a if scores[a, k] > scores[own, k] else own
-        agreed += own == together
+        agreed += 1.0 if own == together else 0.0
     return agreed / n
 
 

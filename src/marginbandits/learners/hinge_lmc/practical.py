@@ -63,8 +63,10 @@ class HingeLMC(Learner):
     `margin` is γ; `temperature` is τ, how widely particles spread, and `hope` how many of their deviations they are
     taken beyond their mean: how much is explored; `smoothing` scales the floor μ_t = smoothing/(K√t). A round moves
     `moves` of its action's particles, in turn, the share `step` of the way to the posterior's mean, and looks again at
-    `minibatch` rounds out of at most `memory` of the action that are kept: 8K (d (d + memory) + n_particles memory)
-    bytes in all, for d features. Rounds that are no longer kept count as least squares, without a margin.
+    `minibatch` rounds out of at most `memory` of the action that are kept: 4K (d (d + memory) + 2 n_particles memory)
+    bytes in all, for d features. Those that have a name have scales of their own, and are learnt in single precision;
+    others in double, which takes up to twice as much. Rounds that are no longer kept count as least squares, without a
+    margin.
     """
 
     EARLY: ClassVar[int] = 256

@@ -100,7 +100,7 @@ def agreement(scores: Array, hope: float) -> float:
         for a in range(1, K):
             own = a if scores[a, k] > scores[own, k] else own
         agreed += 1.0 if own == together else 0.0
-    return agreed / n
+    return float(agreed / n)
 
 
 @kernel

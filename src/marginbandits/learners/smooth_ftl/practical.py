@@ -59,7 +59,7 @@ class SmoothFTL(Learner):
 
     `margin` is γ, in units where a score of ±1 stands for certainty; `alpha` is how many widths of confidence are hoped
     for, each width estimated from `n_draws`; `smoothing` scales the floor μ_t = smoothing/(K√t). O(Kd·n_draws) to act,
-    8Kd·memory bytes for d features.
+    8Kd (d + memory) bytes for d features.
     """
 
     journals = True

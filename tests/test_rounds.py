@@ -79,12 +79,12 @@ def test_a_loaded_smooth_ftl_finds_the_same_leaders_of_many_rounds() -> None:
 
 
 def test_sums_of_squares_are_the_same_bits_known_or_not() -> None:
-    rows = np.random.default_rng(0).standard_normal((5 * STRETCH, 3))
+    rows, d = np.random.default_rng(0).standard_normal((5 * STRETCH, 80)), 80
     known = Grams(Journal())
-    for n in range(4, len(rows), 29):
-        found = known.of(1, rows[:n], whole=True)
-        assert np.array_equal(found, Grams(Journal()).of(0, rows[:n], whole=True))
-        assert np.allclose(found, rows[:n].T @ rows[:n])
+    for n in range(1, len(rows), 29):
+        found, some = known.of(1, rows[:n], whole=True), rows[:n]
+        assert np.array_equal(found, Grams(Journal()).of(0, some, whole=True))
+        assert np.allclose(found, some.T @ some if n > d else some @ some.T)
     rows[2] = 0.0
     assert np.allclose(known.of(1, rows, whole=False), rows.T @ rows)
     assert not known.known

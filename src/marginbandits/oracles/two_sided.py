@@ -52,14 +52,13 @@ def two_sided_leader(
 
     `rounds` is how many rounds the rows are a uniform sample of: each then counts ρ = rounds/n times. The iteration
     ends when no pull changes by more than `tolerance` (a round's whole pull is 1), or after `n_iterations`. `gram` is
-    ZᵀZ, if it is known; where n > d nobody asks for ε.
+    ZᵀZ if n > d, else ZZᵀ, where it is known; nobody asks for ε if n > d.
     """
     n, d = rows.shape
     share = 1.0 if rounds is None else rounds / n
     ridge = regularisation / share
     dual = n <= d
-    known = None if dual or gram is None else gram.copy()
-    gram = known if known is not None else rows @ rows.T if dual else rows.T @ rows
+    gram = gram.copy() if gram is not None else rows @ rows.T if dual else rows.T @ rows
     ridge += 1e-10 * float(gram.diagonal().max())  # so that rounding cannot make it singular, whatever the scale
     gram.flat[:: len(gram) + 1] += ridge
     factor, failed = lapack.dpotrf(gram.T, lower=True, overwrite_a=True)  # symmetric, and so in LAPACK's order

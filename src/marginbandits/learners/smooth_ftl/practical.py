@@ -175,7 +175,7 @@ class SmoothFTL(Learner):
             regularisation=self.regularisation,
             rounds=float(seen),
             normals=(rng.standard_normal((n if n <= d else 0, self.n_draws)), rng.standard_normal((d, self.n_draws))),
-            gram=self._grams.of(block, rows, whole=seen == n) if n > d else None,
+            gram=self._grams.of(block, rows, whole=seen == n),
         )
 
 

@@ -4,15 +4,15 @@ It is found by stretches of rounds, each once and in order, and only what came a
 it is the same, bit for bit, whether it was known or not: it needs no place in a file.
 
 >>> import numpy as np
->>> grams, rows = Grams(Journal()), np.ones((100, 2))
->>> grams.of(0, rows, whole=True), grams.known[0][0]
+>>> grams, rows = Grams(1, 200, 2, Journal()), np.ones((100, 2))
+>>> grams.of(0, rows, whole=True), grams.known[0].count
 (array([[100., 100.],
        [100., 100.]]), 64)
 """
 
 import numpy as np
 
-from marginbandits.state import Journal
+from marginbandits.state import Journal, zeros
 from marginbandits.types import Array
 
 __all__ = ["Grams"]
@@ -21,12 +21,19 @@ STRETCH, FEW = 64, 16
 """Rounds of a stretch: of a sum over rounds, and of products between them."""
 
 
-class Grams:
-    """Products of every block, up to 8d² bytes each."""
+class _Known:
+    """Of how many first rounds of a block something is known."""
 
-    def __init__(self, journal: Journal) -> None:
+    count = 0
+
+
+class Grams:
+    """Products of `n_blocks`, for up to `size` rounds of d features each: 8 n_blocks min(size, d)² bytes."""
+
+    def __init__(self, n_blocks: int, size: int, n_features: int, journal: Journal) -> None:
+        self.products = zeros((n_blocks, min(size, n_features), min(size, n_features)))
+        self.known = [_Known() for _ in range(n_blocks)]
         self.journal = journal
-        self.known: dict[int, tuple[int, Array]] = {}  # of each block, of how many of its first rounds
 
     def of(self, block: int, rows: Array, *, whole: bool) -> Array:
         """Of these rows of a block; `whole` says that they are all that ever were, so that none gave way.
@@ -34,48 +41,35 @@ class Grams:
         ZᵀZ where there are more rows than features, else ZZᵀ.
         """
         n, d = rows.shape
-        known = self.known.get(block) if whole else None
-        if known is not None and (n > d) != (known[0] > d):
-            known = None  # it was the other
-        count, found = (_summed if n > d else _crossed)(rows, known)
-        if not whole:
-            self._know({at: one for at, one in self.known.items() if at != block})
-        elif (count > d) == (n > d):
-            self._know({**self.known, block: (count, found)})
-        rest = rows[count:]
-        if n > d:
+        known, summed = self.known[block], n > d
+        count = known.count if whole and (known.count > d) == summed else 0  # else nothing, or it was the other
+        known.count = 0  # which is what is left of it if the round is taken back
+        self.journal.keep_attribute(known, "count")
+        end = n - n % (STRETCH if summed else FEW)
+        found = self.products[block] if summed else self.products[block, :end, :end]
+        (_sum if summed else _cross)(rows, count, end, found)
+        known.count = end if whole and (end > d) == summed else 0
+        rest = rows[end:]
+        if summed:
             return np.asarray(found + rest.T @ rest)
         out = np.empty((n, n))
-        out[:count, :count] = found
-        out[count:], out[:count, count:] = rest @ rows.T, rows[:count] @ rest.T
+        out[:end, :end] = found
+        out[end:], out[:end, end:] = rest @ rows.T, rows[:end] @ rest.T
         return out
 
-    def _know(self, known: dict[int, tuple[int, Array]]) -> None:
-        """Another dictionary, so that the one before can be put back."""
-        self.journal.keep_attribute(self, "known")
-        self.known = known
+
+def _sum(rows: Array, start: int, end: int, found: Array) -> None:
+    """ZᵀZ, from what it is after `start` rows to what it is after `end`."""
+    if start == 0:
+        found[...] = 0.0
+    for at in range(start, end, STRETCH):
+        stretch = rows[at : at + STRETCH]
+        found += stretch.T @ stretch
 
 
-def _summed(rows: Array, known: tuple[int, Array] | None) -> tuple[int, Array]:
-    """ZᵀZ of all whole stretches, and how many rows they are."""
-    count, total = known or (0, np.zeros((rows.shape[1],) * 2))
-    end = len(rows) - len(rows) % STRETCH
-    for start in range(count, end, STRETCH):
-        stretch = rows[start : start + STRETCH]
-        total = total + stretch.T @ stretch
-    return end, total
-
-
-def _crossed(rows: Array, known: tuple[int, Array] | None) -> tuple[int, Array]:
-    """ZZᵀ of all whole stretches, and how many rows they are."""
-    count, before = known or (0, np.zeros((0, 0)))
-    end = len(rows) - len(rows) % FEW
-    if end == count:
-        return count, before
-    found = np.empty((end, end))
-    found[:count, :count] = before
-    for start in range(count, end, FEW):
-        stop = start + FEW
-        part = rows[start:stop] @ rows[:stop].T
-        found[start:stop, :stop], found[:stop, start:stop] = part, part.T
-    return end, found
+def _cross(rows: Array, start: int, end: int, found: Array) -> None:
+    """ZZᵀ, from what it is after `start` rows to what it is after `end`."""
+    for at in range(start, end, FEW):
+        stop = at + FEW
+        part = rows[at:stop] @ rows[:stop].T
+        found[at:stop, :stop], found[:stop, at:stop] = part, part.T

@@ -99,7 +99,7 @@ class SmoothFTL(Learner):
         if self._wide is not None:
             return {"wide": self._wide, "refit_at": refit_at}
         self._reservoir = Reservoir(n_blocks, self.memory, n_features)
-        self._grams = Grams(self._journal)
+        self._grams = Grams(n_blocks, self.memory, n_features, self._journal)
         # What is named has scales of its own, and columns of about one: single precision is enough to play by.
         number = np.float32 if isinstance(self.features, str) else np.float64
         self._fits: Array = zeros((n_blocks, 1 + self.n_draws, n_features), number)  # the leader, then its deviations

@@ -42,13 +42,15 @@ class Grams:
         """
         n, d = rows.shape
         known, summed = self.known[block], n > d
-        count = known.count if whole and (known.count > d) == summed else 0  # else nothing, or it was the other
+        if not whole:
+            return np.asarray(rows.T @ rows if summed else rows @ rows.T)
+        count = known.count if (known.count > d) == summed else 0  # else it was the other
         known.count = 0  # which is what is left of it if the round is taken back
         self.journal.keep_attribute(known, "count")
         end = n - n % (STRETCH if summed else FEW)
         found = self.products[block] if summed else self.products[block, :end, :end]
         (_sum if summed else _cross)(rows, count, end, found)
-        known.count = end if whole and (end > d) == summed else 0
+        known.count = end if (end > d) == summed else 0
         rest = rows[end:]
         if summed:
             return np.asarray(found + rest.T @ rest)

@@ -19,7 +19,7 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL
 import numpy as np
 
 import marginbandits as mb
-from marginbandits.samplers.stored_pull import StoredPull
+from marginbandits.samplers.stored_pull import StoredPull, refresh
 
 
 def play(agent: mb.Learner, rounds: list[tuple[np.ndarray, np.ndarray]], first: int, last: int) -> float:
@@ -55,7 +55,7 @@ def throughput(turns: int, d: int = 500, n: int = 80, minibatch: int = 256) -> N
     rng = np.random.default_rng(0)
     several, rows = (rng.standard_normal((count, d)) for count in (2 * n, minibatch))
     losses = rng.integers(0, 2, minibatch).astype(float)
-    pull, every, at = StoredPull(1, n, minibatch, d), slice(0, n), slice(0, minibatch)
+    pull = StoredPull(1, n, minibatch, d)
     square = rng.standard_normal((2048, 2048))
     rates: tuple[list[float], list[float]] = [], []
     for _ in range(turns):  # in alternation, so that whatever else the machine does meets both
@@ -64,7 +64,7 @@ def throughput(turns: int, d: int = 500, n: int = 80, minibatch: int = 256) -> N
         middle = time.perf_counter()
         for k in range(200):  # two sets of particles by turns, so that slopes do change
             particles = several[k % 2 * n : (k % 2 + 1) * n]
-            pull.refresh(0, every, at, particles, rows, losses, 0.8, True)
+            refresh(pull.slopes[0], pull.total[0], particles, rows, losses, 0, n, 0, minibatch, 0.8, True)
         end = time.perf_counter()
         rates[0].append(2 * 2048**3 / (middle - start))
         rates[1].append(200 * 4 * n * d * minibatch / (end - middle))

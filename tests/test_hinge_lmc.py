@@ -3,7 +3,6 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +10,7 @@ from scipy.optimize import minimize
 
 import marginbandits as mb
 from marginbandits.checks import check_learner
-from marginbandits.learners.hinge_lmc import practical
 from marginbandits.learners.hinge_lmc.diagnostics import BINS, Monitor
-from marginbandits.samplers.particles import langevin_step
 from marginbandits.types import Array
 from tests import naive
 from tests.problems import played
@@ -95,20 +92,17 @@ def test_particles_stay_where_they_belong_when_rounds_are_no_longer_kept(feature
 
 @pytest.mark.parametrize(("moves", "turns"), [(1, 16), (5, 4), (15, 2), (16, 1), (17, 1)])
 def test_every_particle_has_its_turn(moves: int, turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    stepped = []
-
-    def remembering(particles: Array, *rest: Any) -> None:
-        stepped.append(particles)
-        langevin_step(particles, *rest)
-
-    monkeypatch.setattr(practical, "langevin_step", remembering)
-    agent = mb.HingeLMC(2, moves=moves, features="raw", seed=0)
-    for _ in range(turns + 3):
-        agent.learn(np.ones(4), mb.Decision(0, 0.5), 0.5)
-    own = agent._particles[0]
-    turned = [sum(np.shares_memory(one, particle) for one in stepped[-turns:]) for particle in own]
-    assert turned == [1] * 16
-    assert max(map(len, stepped)) == min(moves, 16)
+    """Rows of zeros tell nothing: only a step moves particles then, towards 0 and by chance."""
+    monkeypatch.setattr(mb.HingeLMC, "EARLY", 0)
+    agent, moved = mb.HingeLMC(2, moves=moves, features=mb.Identity(), seed=0), []
+    agent.learn(np.zeros(4), mb.Decision(0, 0.5), 0.5)
+    for _ in range(turns + 2):
+        before = agent._particles.copy()
+        agent.learn(np.zeros(4), mb.Decision(0, 0.5), 0.5)
+        moved.append((agent._particles != before).any(2))
+        assert not moved[-1][1].any()
+    assert (np.sum(moved[-turns:], axis=0)[0] == 1).all()
+    assert max(one.sum() for one in moved) == min(moves, 16)
 
 
 def test_diagnostics_wait_for_the_round_that_is_being_learnt() -> None:

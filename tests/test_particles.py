@@ -10,8 +10,8 @@ from scipy.optimize import minimize_scalar
 
 from marginbandits.factors import carlson
 from marginbandits.reservoir import Reservoir
-from marginbandits.samplers.particles import absorb, langevin_step, slopes
-from marginbandits.samplers.stored_pull import StoredPull
+from marginbandits.samplers.particles import absorb, langevin_step
+from marginbandits.samplers.stored_pull import StoredPull, forget, refresh
 from marginbandits.surrogates import Hinge, centred
 from marginbandits.types import Array
 from tests import naive
@@ -32,11 +32,10 @@ def chains(
     rows, losses, _, theta, C = problem(d, n, margin if squared else 1.0)
     rng = np.random.default_rng(1)
     particles = theta + temperature * rng.standard_normal((n_chains, d)) @ C
-    kept = []
+    kept, slopes, pull = [], np.zeros((n_chains, n)), np.zeros((n_chains, d))
     for k in range(int((10 + n_kept) / step)):
-        slope = np.empty((n_chains, n))
-        slopes(particles @ rows.T, losses, margin, squared, slope, slope)
-        langevin_step(particles, theta, C, slope @ rows, 1e9, step, temperature, rng.standard_normal(particles.shape))
+        refresh(slopes, pull, particles, rows, losses, 0, n_chains, 0, n, margin, squared)
+        langevin_step(particles, theta, C, pull, 1e9, step, temperature, rng.standard_normal(particles.shape))
         if k * step >= 10 and k % int(1 / step) == 0:
             kept.append(particles.copy())
     return np.concatenate(kept)
@@ -86,7 +85,7 @@ def test_a_new_round_is_absorbed_exactly(loss: float, start: float, nudge: float
     factor, row = np.linalg.inv(np.linalg.cholesky(A)), rng.standard_normal(d)
     before = np.linalg.solve(A, row) * start / (row @ np.linalg.solve(A, row))
     gain, particles = np.zeros(d), before[None].copy()
-    variance = carlson(factor, row, gain, np.empty(3 * d))
+    variance = carlson(factor, row, gain, np.empty(3 * d), np.zeros((d, d)))
     assert variance == pytest.approx(row @ np.linalg.solve(A, row))
     assert np.allclose(gain, np.linalg.solve(A + np.outer(row, row), row))
     absorb(particles, margin, squared, row, loss, np.array([nudge]), gain, variance)
@@ -119,7 +118,7 @@ def test_nudges_do_not_act_where_the_squared_hinge_is_flat(z: float) -> None:
     rng = np.random.default_rng(0)
     particles = temperature / np.sqrt(0.2) * rng.standard_normal((n, 1))
     factor, gain, row = np.array([[1 / np.sqrt(0.2)]]), np.zeros(1), np.array([z])
-    variance = carlson(factor, row, gain, np.empty(3))
+    variance = carlson(factor, row, gain, np.empty(3), np.zeros((1, 1)))
     before = (particles @ row).std()
     absorb(particles, 1.0, True, row, 0.0, temperature * rng.standard_normal(n), gain, variance)
     grid = np.linspace(-8 * before, 8 * before, 200_001)
@@ -138,7 +137,7 @@ def test_nudges_turn_draws_of_the_old_gaussian_part_into_draws_of_the_new(nudged
     factor, particles = np.eye(d), temperature * rng.standard_normal((n, d))
     for row, loss in zip(rows, losses, strict=True):
         gain = np.zeros(d)
-        variance = carlson(factor, row, gain, np.empty(3 * d))
+        variance = carlson(factor, row, gain, np.empty(3 * d), np.zeros((d, d)))
         nudges = temperature * rng.standard_normal(n) if nudged else np.zeros(n)
         absorb(particles, 100.0, False, row, loss, nudges, gain, variance)
     theta, inverse = naive.ridge(rows, 1 - 2 * losses, 1.0)
@@ -224,17 +223,17 @@ def test_stretches_come_by_every_round_in_turn() -> None:
 def test_the_stored_pull_is_the_pull_once_every_round_was_looked_at(squared: bool) -> None:
     rng = np.random.default_rng(0)
     rows, losses, margin = rng.standard_normal((20, 4)), rng.random(20), 0.5
-    pull, every = StoredPull(2, 3, 20, 4), slice(0, 3)
+    pull = StoredPull(2, 3, 20, 4)
     for _ in range(3):  # from the slopes of other particles to those of these
         particles = rng.standard_normal((3, 4))
         for start in range(0, 20, 7):
-            at = slice(start, min(start + 7, 20))
-            pull.refresh(1, every, at, particles, rows[at], losses[at], margin, squared)
+            end = min(start + 7, 20)
+            refresh(pull.slopes[1], pull.total[1], particles, rows, losses, 0, 3, start, end, margin, squared)
         assert np.allclose(pull.total[1], naive.margin_pull(particles, rows, losses, margin, squared))
     assert np.abs(pull.total[1]).max() > 1.0
     assert not pull.total[0].any()
     for slot in range(10):
-        pull.forget(1, slot, rows[slot])
+        forget(pull.slopes[1], pull.total[1], slot, rows[slot])
     assert np.allclose(pull.total[1], naive.margin_pull(particles, rows[10:], losses[10:], margin, squared))
 
 
@@ -242,5 +241,5 @@ def test_the_stored_pull_moves_only_the_particles_it_is_told_to() -> None:
     rng = np.random.default_rng(0)
     rows, losses, particles = rng.standard_normal((5, 4)), np.ones(5), -9 * np.ones((3, 4))
     pull = StoredPull(1, 3, 5, 4)
-    pull.refresh(0, slice(1, 2), slice(0, 5), particles[1:2], np.abs(rows), losses, 0.1, True)
+    refresh(pull.slopes[0], pull.total[0], particles, np.abs(rows), losses, 1, 2, 0, 5, 0.1, True)
     assert pull.total[0].any(1).tolist() == [False, True, False]

@@ -58,7 +58,7 @@ def test_what_is_no_file_is_refused(bad: Any, tmp_path: Path) -> None:
 
 
 def test_only_what_is_filled_is_stored() -> None:
-    agent = mb.HingeLMC(4, memory=2500, seed=0)
+    agent = mb.HingeLMC(4, memory=5000, seed=0)
     for context in np.eye(3):
         agent.learn(context, agent.act(context), 1.0)
     live = sum(array.nbytes for array in agent.state().values())

@@ -230,9 +230,9 @@ def test_refits_are_as_rare_as_growth_says(monkeypatch: pytest.MonkeyPatch) -> N
     agent, refits = mb.SmoothFTL(2, growth=1.2, features="raw", seed=0), []
     refit = agent._refit
 
-    def counted(block: int) -> None:
+    def counted(block: int, normal: float) -> None:
         refits.append(block)
-        refit(block)
+        refit(block, normal)
 
     monkeypatch.setattr(agent, "_refit", counted)
     played(agent, 3000)

@@ -27,7 +27,7 @@ def kernels() -> dict[str, Any]:
 
 def flat(value: Any) -> Any:
     """The numbers of an array, or of all of a tuple."""
-    return np.concatenate([np.ravel(one) for one in value]) if isinstance(value, tuple) else value
+    return np.concatenate([np.ravel(flat(one)) for one in value]) if isinstance(value, tuple) else value
 
 
 def differences(twin: Twin, fast: Any, n: int) -> list[str]:

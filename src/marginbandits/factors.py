@@ -16,7 +16,7 @@ Carlson (1973), "Fast triangular formulation of the square root filter", AIAA Jo
 
 >>> import numpy as np
 >>> factor, gain = np.eye(2), np.zeros(2)
->>> carlson(factor, np.array([1.0, 0.0]), gain, np.empty(6)), gain
+>>> carlson(factor, np.array([1.0, 0.0]), gain, np.empty(6), np.empty((2, 2))), gain
 (1.0, array([0.5, 0. ]))
 >>> (factor.T @ factor).round(9)
 array([[0.5, 0. ],
@@ -63,32 +63,45 @@ def square_norm(block: Array, row: Array) -> float:
 
 
 @kernel
-def carlson(factor: Array, row: Array, gain: Array, room: Array) -> float:
+def carlson(factor: Array, row: Array, gain: Array, room: Array, kept: Array) -> float:
     """C of A + zzᵀ from C of A; `gain`, given as zeros, becomes (A + zzᵀ)⁻¹z. Returns zᵀA⁻¹z, for the A before.
 
-    `room` is for 3d numbers.
+    `room` is for 3d numbers; `kept` becomes C as it was up to the diagonal, unless it is empty; beyond it is
+    given as zeros.
     """
     d = row.shape[0]
     f, keep, mix = room[:d], room[d : 2 * d], room[2 * d : 3 * d]
-    alpha, zero = 1.0, row.dtype.type(0.0)
-    for i in range(d):
-        total = zero
+    alpha, zero, keeping = 1.0, row.dtype.type(0.0), kept.shape[0] > 0
+    full = d - d % 4
+    for i in range(0, full, 4):  # four rows at once, as below
+        r0, r1, r2, r3 = factor[i], factor[i + 1], factor[i + 2], factor[i + 3]
+        f0, f1, f2, f3 = zero, zero, zero, zero
+        for j in range(i + 4):
+            f0 += r0[j] * row[j]
+            f1 += r1[j] * row[j]
+            f2 += r2[j] * row[j]
+            f3 += r3[j] * row[j]
+        f[i], f[i + 1], f[i + 2], f[i + 3] = f0, f1, f2, f3
+    for i in range(full, d):
+        f0 = zero
         for j in range(i + 1):
-            total += factor[i, j] * row[j]
-        f[i] = total
+            f0 += factor[i, j] * row[j]
+        f[i] = f0
     for i in range(d):
         before = math.sqrt(alpha)
         alpha += f[i] * f[i]
         after = math.sqrt(alpha)
         keep[i], mix[i] = before / after, f[i] / (before * after)
-    full = d - d % 4
     for i in range(0, full, 4):  # four rows at once; what they have beyond the diagonal is 0, and so is the gain there
         r0, r1, r2, r3 = factor[i], factor[i + 1], factor[i + 2], factor[i + 3]
+        b0, b1, b2, b3 = kept[i], kept[i + 1], kept[i + 2], kept[i + 3]
         f0, f1, f2, f3 = f[i], f[i + 1], f[i + 2], f[i + 3]
         k0, k1, k2, k3 = keep[i], keep[i + 1], keep[i + 2], keep[i + 3]
         m0, m1, m2, m3 = mix[i], mix[i + 1], mix[i + 2], mix[i + 3]
         for j in range(i + 4):
             g, c0, c1, c2, c3 = gain[j], r0[j], r1[j], r2[j], r3[j]
+            if keeping:
+                b0[j], b1[j], b2[j], b3[j] = c0, c1, c2, c3
             r0[j] = k0 * c0 - m0 * g
             g += f0 * c0
             r1[j] = k1 * c1 - m1 * g
@@ -100,6 +113,8 @@ def carlson(factor: Array, row: Array, gain: Array, room: Array) -> float:
     for i in range(full, d):
         for j in range(i + 1):
             c = factor[i, j]
+            if keeping:
+                kept[i, j] = c
             factor[i, j] = keep[i] * c - mix[i] * gain[j]
             gain[j] += f[i] * c
     for i in range(d):

@@ -96,6 +96,15 @@ def greedy_each(scores: Array, starts: Places, mask: Mask, law: Array) -> bool:
 
 
 @kernel
+def greedy_over_floor(scores: Array, starts: Places, mask: Mask, mu: float, law: Array) -> bool:
+    """`floored` of `greedy`, for other kernels; `law` may be `scores` itself. False at a NaN."""
+    if not greedy_each(scores, starts, mask, law):
+        return False
+    explore_each(law, starts, mask, -1.0, mu)
+    return True
+
+
+@kernel
 def _moved_together(means: Array, deviations: Array, starts: Places, mask: Mask, law: Array) -> bool:
     """Along the upper hull of the lines m + uσ, from the least slope to the largest. False at a NaN."""
     for i in range(starts.shape[0] - 1):

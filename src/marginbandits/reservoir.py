@@ -16,24 +16,35 @@ Vitter (1985), "Random sampling with a reservoir".
 (3, 2, slice(0, 2, None))
 """
 
+import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from marginbandits.compiled import kernel
 from marginbandits.state import COUNT, Field, Journal, Record, zeros
 from marginbandits.types import Array
 
-__all__ = ["Reservoir"]
+__all__ = ["Reservoir", "put"]
+
+Places = npt.NDArray[np.int64]
 
 
 class Reservoir(Record):
-    """`n_blocks` samples of `size` rounds each, in 8·n_blocks·size·n_features bytes."""
+    """`n_blocks` samples of `size` rounds each, in 8·n_blocks·size·n_features bytes; half of that in single precision.
 
-    def __init__(self, n_blocks: int, size: int, n_features: int) -> None:
-        self.rows = zeros((n_blocks, size, n_features))
+    One round at a time, in a kernel (`put`), it keeps itself what it changes.
+    """
+
+    def __init__(self, n_blocks: int, size: int, n_features: int, dtype: type[np.floating[Any]] = np.float64) -> None:
+        self.rows: Array = zeros((n_blocks, size, n_features), dtype)
         self.losses = zeros((n_blocks, size))
         self.seen = np.zeros(n_blocks, np.int64)
         self.next = np.zeros(n_blocks, np.int64)  # where the next stretch begins
+        # Of the last round: the row that gave way; its loss, the stamp, block, slot, seen and next before.
+        self.gone, self.before = zeros((n_features,), dtype), np.zeros(6)
         self.attach(Journal())
 
     def begin(self) -> None:
@@ -68,6 +79,15 @@ class Reservoir(Record):
         self.next[block] = start + n
         return slice(start, min(start + n, held))
 
+    def undo(self, stamp: int) -> None:
+        """Take the last round out again."""
+        if self.before[1] == stamp:
+            loss, _, at, slot, seen, following = self.before.tolist()
+            block = int(at)
+            if slot >= 0:
+                self.rows[block, int(slot)], self.losses[block, int(slot)] = self.gone, loss
+            self.seen[block], self.next[block] = int(seen), int(following)
+
     def fields(self) -> Mapping[str, Field]:
         """The live state."""
         return {
@@ -76,3 +96,39 @@ class Reservoir(Record):
             "seen": Field(self.seen, 0, COUNT, per_block=True),
             "next": Field(self.next, 0, COUNT, per_block=True),
         }
+
+
+@kernel
+def chosen(seen: int, size: int, normal: float) -> int:
+    """Where to keep the round after so many, or -1; a uniform draw is made of a standard normal one."""
+    if seen < size:
+        return seen
+    at = int(0.5 * math.erfc(-normal / math.sqrt(2.0)) * (seen + 1.0))
+    return at if at < size else -1
+
+
+@kernel
+def put(
+    rows: Array,
+    losses: Array,
+    seen: Places,
+    following: Places,
+    block: int,
+    row: Array,
+    loss: float,
+    normal: float,
+    gone: Array,
+    before: Array,
+    stamp: int,
+) -> int:
+    """Count one more round of a block, and keep it where there is room or what is there gives way; -1 is nowhere."""
+    slot = chosen(seen[block], losses.shape[1], normal)
+    before[1], before[2], before[3], before[4], before[5] = stamp, block, slot, seen[block], following[block]
+    seen[block] = min(seen[block] + 1, COUNT)
+    if slot >= 0:
+        before[0] = losses[block, slot]
+        for j in range(row.shape[0]):
+            gone[j] = rows[block, slot, j]
+            rows[block, slot, j] = row[j]
+        losses[block, slot] = loss
+    return slot

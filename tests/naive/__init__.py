@@ -4,7 +4,19 @@ A twin has its kernel's signature. `tests/test_twins.py` runs both on the same i
 what they have written; it fails for a kernel that has no twin here.
 """
 
-from tests.naive import diagonal, features, forgetting, laws, mixtures, regression, rounds, sampling, tables, trees
+from tests.naive import (
+    diagonal,
+    features,
+    forgetting,
+    laws,
+    mixtures,
+    regression,
+    rounds,
+    sampling,
+    swift,
+    tables,
+    trees,
+)
 from tests.naive.references import (
     OnlineRegression,
     believed_values,
@@ -47,6 +59,7 @@ __all__ = [
     "sharpened",
     "standardise",
     "subset_kernel",
+    "swift",
     "tables",
     "trees",
     "two_sided_cost",

@@ -7,7 +7,7 @@ import numpy as np
 
 from marginbandits import contexts
 from marginbandits.features import fourier as fourier_features
-from marginbandits.features import scaling
+from marginbandits.features import scaling, usual
 from marginbandits.types import Array
 from tests.naive.twin import Places, pick, some, twin
 
@@ -34,6 +34,11 @@ def _angles(rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
 @twin(fourier_features._fourier, _angles)
 def fourier(values: Array, omega: Array, phase: Array, out: Array) -> None:
     out[:] = np.sqrt(2 / len(phase)) * np.cos((values * omega).sum(1) + phase)
+
+
+@twin(fourier_features.cosines, lambda rng: (pick(rng, 1.0, 100.0) * some(rng, pick(rng, 1, 7)),))
+def cosines(angles: Array) -> None:
+    angles[:] = np.sqrt(2 / len(angles)) * np.cos(angles)
 
 
 def _moments(rng: np.random.Generator, d: int, count: float) -> Array:
@@ -167,7 +172,7 @@ def _observed(rng: np.random.Generator) -> tuple[Array, Array, float, float, flo
     )
 
 
-@twin(scaling._observe, _observed)
+@twin(scaling.observe, _observed)
 def observe(
     rows: Array,
     moments: Array,
@@ -184,3 +189,77 @@ def observe(
     last[:] = [*moments.ravel(), stamp]
     learn(rows, moments, limit, clip, named)
     return bool(standardise(rows, moments, clip, largest, named, out))
+
+
+def _waves(rng: np.random.Generator, d: int) -> tuple[Places, Array, Array]:
+    q, m = pick(rng, 1, 2), pick(rng, 1, 7)
+    return rng.integers(d, size=(q, m)), rng.standard_normal((q, m)), rng.uniform(0.0, 2 * np.pi, m)
+
+
+def _scaled_rows(rng: np.random.Generator) -> tuple[Places, Array, Array, Array]:
+    d = pick(rng, 1, 5)
+    waves = _waves(rng, d)
+    return *waves, some(rng, pick(rng, 0, 1, 3), d + 1 + len(waves[2]))
+
+
+@twin(usual.beside, _scaled_rows)
+def beside(columns: Places, omega: Array, phase: Array, out: Array) -> None:
+    m = len(phase)
+    out[:, -m:] = np.sqrt(2 / m) * np.cos((out[:, columns] * omega).sum(1) + phase)
+
+
+Waved = tuple[Array, Array, float, float, bool, Places, Array, Array, Array]
+
+
+def _to_wave(rng: np.random.Generator) -> Waved:
+    rows, moments, clip, largest, named, _ = _standard_rows(rng)
+    waves = _waves(rng, rows.shape[1])
+    return rows, moments, clip, largest, named, *waves, np.empty((len(rows), rows.shape[1] + 1 + len(waves[2])))
+
+
+@twin(usual._transform, _to_wave)
+def transform(
+    rows: Array,
+    moments: Array,
+    clip: float,
+    largest: float,
+    named: bool,
+    columns: Places,
+    omega: Array,
+    phase: Array,
+    out: Array,
+) -> bool:
+    good = standardise(rows, moments, clip, largest, named, out[:, : rows.shape[1] + 1])
+    beside(columns, omega, phase, out)
+    return bool(good)
+
+
+Learnt = tuple[Array, Array, float, float, float, bool, Array, int, Places, Array, Array, Array]
+
+
+def _to_learn(rng: np.random.Generator) -> Learnt:
+    rows, moments, limit, clip, largest, named, last, stamp, _ = _observed(rng)
+    waves = _waves(rng, rows.shape[1])
+    scales = moments, limit, clip, largest, named, last, stamp
+    return rows, *scales, *waves, np.empty((len(rows), rows.shape[1] + 1 + len(waves[2])))
+
+
+@twin(usual._observe, _to_learn)
+def observe_usual(
+    rows: Array,
+    moments: Array,
+    limit: float,
+    clip: float,
+    largest: float,
+    named: bool,
+    last: Array,
+    stamp: int,
+    columns: Places,
+    omega: Array,
+    phase: Array,
+    out: Array,
+) -> bool:
+    good = observe(rows, moments, limit, clip, largest, named, last, stamp, out[:, : rows.shape[1] + 1])
+    if good:
+        beside(columns, omega, phase, out)
+    return bool(good)

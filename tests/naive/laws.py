@@ -30,6 +30,18 @@ def greedy_each(scores: Array, starts: Places, mask: Mask, law: Array) -> bool:
     return not np.isnan(scores).any()
 
 
+def _batch_floors(rng: np.random.Generator) -> tuple[Array, Places, Mask, float, Array]:
+    scores, starts, mask, law = _batch_scores(rng)
+    return scores, starts, mask, pick(rng, 0.0, 0.1, 0.9), law
+
+
+@twin(laws.greedy_over_floor, _batch_floors)
+def greedy_over_floor(scores: Array, starts: Places, mask: Mask, mu: float, law: Array) -> bool:
+    good = greedy_each(scores, starts, mask, law)
+    explored(law, starts, mask, -1.0, mu)
+    return bool(good)
+
+
 def _batch_lines(rng: np.random.Generator) -> tuple[Array, Array, Places, Mask, Array]:
     scores, starts, mask, law = _batch_scores(rng)
     return np.clip(scores, -9, 9), np.abs(some(rng, len(mask))), starts, mask, law

@@ -131,7 +131,7 @@ def _monitored(rng: np.random.Generator) -> tuple[object, ...]:
     return bins, state, weights, 0.5, 0.7, pick(rng, 1.0, 2.0, 9.0), np.zeros(3 * n + 8), 17
 
 
-@twin(diagnostics._observe, _monitored)
+@twin(diagnostics.count, _monitored)
 def monitored(
     bins: Array,
     state: Places,

@@ -41,14 +41,15 @@ def square_norm(block: Array, row: Array) -> float:
     return float(((block @ row) ** 2).sum())
 
 
-def _to_update(rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
+def _to_update(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, Array]:
     factor, row = _factor_and_row(rng)
-    return factor, row, np.zeros(len(row)), np.zeros(3 * len(row))
+    return factor, row, np.zeros(len(row)), np.zeros(3 * len(row)), np.zeros(factor.shape)
 
 
 @twin(factors.carlson, _to_update, tolerance=1e-7)
-def carlson(factor: Array, row: Array, gain: Array, room: Array) -> float:
+def carlson(factor: Array, row: Array, gain: Array, room: Array, kept: Array) -> float:
     """By Sherman-Morrison; the lower C with CᵀC = S is Cholesky's factor of S read backwards."""
+    kept[: len(row)] = factor
     f = factor @ row
     after = 1.0 + np.cumsum(f**2)
     before = after - f**2
@@ -88,7 +89,7 @@ def variance(models: Array, rows: Array, shared: bool, starts: Places, out: Arra
         out[place] = square_norm(models[block, :-1], row_of(rows, shared, i, place))
 
 
-Observed = tuple[Array, Array, int, int, float, Array, Places, Array, int]
+Observed = tuple[Array, Array, int, float, Array, Places, Array, int]
 
 
 def _blocks(rng: np.random.Generator) -> tuple[Array, Array, Places, Array]:
@@ -96,7 +97,7 @@ def _blocks(rng: np.random.Generator) -> tuple[Array, Array, Places, Array]:
     d, blocks = _width(rng), pick(rng, 1, 3)
     factor = np.stack([_factor(rng, d) for _ in range(blocks)])
     models = np.concatenate([factor, some(rng, blocks, 1, d)], axis=1)
-    return models, np.zeros((blocks, d * (d + 1))), np.zeros(blocks + 2, np.int64), np.zeros(5 * d + 1)
+    return models, np.zeros((blocks, d + 1, d)), np.zeros(blocks + 2, np.int64), np.zeros(5 * d + 1)
 
 
 def _one_block(rng: np.random.Generator) -> tuple[Array, Array, int, float, float, Array, Places, Array]:
@@ -112,43 +113,38 @@ def step(
     """One observation of √w z, whose residual moves θ by A⁻¹z times the pull."""
     model, gain, work, scaled = models[block], np.zeros(len(row)), np.zeros(3 * len(row)), weight**0.5 * row
     n = int(changed[1])
-    kept[n] = model.ravel()
+    kept[n, -1] = model[-1]
     changed[1], changed[2 + n] = n + 1, block
-    spread = carlson(model[:-1], scaled, gain, work)
+    spread = carlson(model[:-1], scaled, gain, work, kept[n])
     model[-1] += gain * pull / weight**0.5
     room[:] = [*gain, *scaled, *work, spread]
 
 
-def _unkept(rng: np.random.Generator) -> tuple[Array, Array, float, float, Array]:
-    models, row, block, weight, pull, _, _, room = _one_block(rng)
-    return models[block], row, weight, pull, room
+def _one_model(rng: np.random.Generator) -> tuple[Array, Array, float, float, Array, Array]:
+    models, row, block, weight, pull, kept, _, room = _one_block(rng)
+    return models[block], row, weight, pull, room, pick(rng, kept[0], np.zeros((0, 0)))
 
 
-@twin(ridge.observe, _unkept, tolerance=1e-7)
-def observe_row(model: Array, row: Array, weight: float, pull: float, room: Array) -> None:
-    step(model[None], row, 0, weight, pull, np.zeros((1, model.size)), np.zeros(3, np.int64), room)
+@twin(ridge.observe, _one_model, tolerance=1e-7)
+def observe_row(model: Array, row: Array, weight: float, pull: float, room: Array, kept: Array) -> None:
+    before = np.zeros((1, *model.shape))
+    step(model[None], row, 0, weight, pull, before, np.zeros(3, np.int64), room)
+    if len(kept):
+        kept[:-1] = before[0, :-1]
 
 
 def _observation(rng: np.random.Generator) -> Observed:
     models, kept, changed, room = _blocks(rng)
-    rows, block = some(rng, 3, models.shape[2]), int(rng.integers(len(models)))
-    return models, rows, int(rng.integers(3)), block, float(rng.standard_normal()), kept, changed, room, 17
+    row, block = some(rng, models.shape[2]), int(rng.integers(len(models)))
+    return models, row, block, float(rng.standard_normal()), kept, changed, room, 17
 
 
-@twin(ridge._learn, _observation, tolerance=1e-7)
+@twin(ridge.learn_row, _observation, tolerance=1e-7)
 def observe(
-    models: Array,
-    rows: Array,
-    at: int,
-    block: int,
-    target: float,
-    kept: Array,
-    changed: Places,
-    room: Array,
-    stamp: int,
+    models: Array, row: Array, block: int, target: float, kept: Array, changed: Places, room: Array, stamp: int
 ) -> None:
     changed[:2] = stamp, 0
-    step(models, rows[at], block, 1.0, target - models[block, -1] @ rows[at], kept, changed, room)
+    step(models, row, block, 1.0, target - models[block, -1] @ row, kept, changed, room)
 
 
 def _several(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, Array, Places, Array, int]:

@@ -1,269 +1,257 @@
-"""Twins of one round of the learners that have compiled rounds: how a row is played, and how it is learnt."""
+"""Twins of whole rounds, of what keeps them, and of the ascent to a leader."""
 
 import math
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.special import ndtr
 
-from marginbandits.learners import regression
-from marginbandits.learners.baselines import bag, cover, epsilon_greedy, lints, linucb, logistic_ts, regcb, squarecb
+from marginbandits import reservoir
+from marginbandits.learners.hinge_lmc import rounds
+from marginbandits.learners.smooth_ftl import practical as smooth_ftl
+from marginbandits.oracles import two_sided
 from marginbandits.types import Array, Mask
-from tests.naive import regression as slow
-from tests.naive.diagonal import logistic
-from tests.naive.laws import explored, greedy_each, race_of_normals, weigh
-from tests.naive.twin import Places, mask_of, pick, some, spans, twin
-
-K = 4
-STARTS = np.array([0, K])
+from tests.naive import sampling
+from tests.naive.laws import greedy_over_floor
+from tests.naive.mixtures import monitored
+from tests.naive.regression import observe
+from tests.naive.twin import Places, mask_of, pick, some, twin
 
 
-def _ridges(rng: np.random.Generator) -> tuple[Any, ...]:
-    """K models and room to work in."""
-    d = pick(rng, 1, 3, 5)
-    factor = np.stack([np.tril(some(rng, d, d), -1) + np.diag(rng.uniform(0.5, 2.0, d)) for _ in range(K)])
-    return np.concatenate([factor, some(rng, K, 1, d)], axis=1), np.zeros(5 * d + 1)
+def _place(rng: np.random.Generator) -> tuple[int, int, float]:
+    return pick(rng, 0, 1, 4, 5, 9, 2**53), pick(rng, 1, 5), float(rng.standard_normal() - pick(rng, 0.0, 8.0))
 
 
-def _oracles(rng: np.random.Generator) -> tuple[Any, ...]:
-    """Of some policies K regressions each; totals, span, rounds, rate, room to work in, and whether weighted."""
-    d, n = pick(rng, 1, 3, 5), 3
-    states = np.stack([np.stack([slow._states(rng, 3, d) for _ in range(K)]) for _ in range(n)])
-    totals, span, rounds = rng.uniform(1.0, 9.0, (n, 2)), np.array([0.0, 1.0]), np.array([pick(rng, 1.0, 500.0)])
-    return states, totals, span, rounds, 0.5, np.zeros(d), pick(rng, True, False)
+@twin(reservoir.chosen, _place)
+def chosen(seen: int, size: int, normal: float) -> int:
+    slot = seen if seen < size else math.floor(ndtr(normal) * (seen + 1))
+    return slot if slot < size else -1
 
 
-def _to_play(state: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:
-    return some(rng, 1, state[0].shape[-1]), STARTS, mask_of(rng, K), state, np.empty(K)
+def _kept(rng: np.random.Generator, blocks: int, d: int) -> tuple[Array, Array, Places, Places]:
+    """Rows, losses, how many were seen, and where the next stretch begins."""
+    size = pick(rng, 1, 3, 9)
+    seen, following = rng.integers(2 * size, size=blocks), rng.integers(2 * size, size=blocks)
+    return some(rng, blocks, size, d), rng.random((blocks, size)), seen, following
 
 
-def _to_learn(state: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:
+def _to_keep(rng: np.random.Generator) -> tuple[Any, ...]:
+    blocks, d = pick(rng, 1, 3), pick(rng, 1, 4)
+    block, normal = int(rng.integers(blocks)), float(rng.standard_normal())
+    return *_kept(rng, blocks, d), block, some(rng, d), 0.3, normal, np.zeros(d), np.zeros(6), 17
+
+
+@twin(reservoir.put, _to_keep)
+def put(
+    rows: Array,
+    losses: Array,
+    seen: Places,
+    following: Places,
+    block: int,
+    row: Array,
+    loss: float,
+    normal: float,
+    gone: Array,
+    before: Array,
+    stamp: int,
+) -> int:
+    slot: int = chosen(int(seen[block]), losses.shape[1], normal)
+    before[1:] = stamp, block, slot, seen[block], following[block]
+    seen[block] += 1
+    if slot >= 0:
+        before[0], gone[:] = losses[block, slot], rows[block, slot]
+        losses[block, slot], rows[block, slot] = loss, row
+    return slot
+
+
+def _groups(rng: np.random.Generator) -> tuple[Array, float, Array]:
+    K, n = pick(rng, 1, 3), pick(rng, 1, 4)
+    return some(rng, K, n), pick(rng, 0.0, 0.5), np.empty(K)
+
+
+@twin(rounds.hopes, _groups)
+def hopes(scores: Array, hope: float, out: Array) -> None:
+    out[:] = scores.mean(1) + hope * scores.std(1)
+
+
+@twin(rounds.agreement, lambda rng: _groups(rng)[:2])
+def agreement(scores: Array, hope: float) -> float:
+    hopeful = np.empty(len(scores))
+    rounds.hopes(scores, hope, hopeful)  # of equals the first counts, so they must be equal to the last bit
+    return float((scores.argmax(0) == hopeful.argmax()).mean())
+
+
+def _to_play(rng: np.random.Generator) -> tuple[Array, bool, Places, Mask, Array, float, float, Array]:
+    particles, rows, shared, _, scores = sampling._particles(rng)
+    K, n, d = len(scores), pick(rng, 2, 5, 8), rows.shape[1]
+    drawn = rng.standard_normal((len(particles), n, d))  # no ties: they would be broken by a rounding
+    rows = rng.standard_normal(rows.shape)
+    return rows, shared, np.array([0, K]), mask_of(rng, K), drawn, 0.5, pick(rng, 0.0, 0.1, 0.9), np.empty(K)
+
+
+@twin(rounds.play_one, _to_play)
+def play_hinge(
+    rows: Array, shared: bool, starts: Places, mask: Mask, particles: Array, hope: float, floor: float, law: Array
+) -> bool:
+    scores = rows @ particles[0].T if shared else particles @ rows[0]
+    return bool(greedy_over_floor(scores.mean(1) + hope * scores.std(1), starts, mask, floor, law))
+
+
+@twin(smooth_ftl.play_one, _to_play)
+def play_smooth(
+    rows: Array, shared: bool, starts: Places, mask: Mask, fits: Array, alpha: float, floor: float, law: Array
+) -> bool:
+    scores = rows @ fits[0].T if shared else fits @ rows[0]
+    widths = np.sqrt((scores[:, 1:] ** 2).mean(1))
+    return bool(greedy_over_floor(scores[:, 0] + alpha * widths, starts, mask, floor, law))
+
+
+def _all_of_it(rng: np.random.Generator) -> tuple[Any, ...]:
+    shared, d, K, n = pick(rng, True, False), pick(rng, 1, 3, 5), pick(rng, 2, 3), pick(rng, 1, 2, 5)
+    blocks, moves, minibatch = 1 if shared else K, pick(rng, 1, 2, 3), pick(rng, 1, 4, 20)
+    factor = np.tril(0.3 * rng.standard_normal((blocks, d, d)), -1) + np.eye(d)
+    models = np.concatenate([factor, rng.standard_normal((blocks, 1, d))], axis=1)
+    kept = _kept(rng, blocks, d)
+    size = kept[0].shape[1]
+    bins, bin_now = np.zeros((128, 3)), np.array([0, 1])
     return (
-        some(rng, 1, state[0].shape[-1]),
+        rng.standard_normal((K if shared else 1, d)),
+        shared,
+        K,
         int(rng.integers(K)),
-        pick(rng, 0.0, 0.3, 1.0),
-        0.5,
-        mask_of(rng, K),
-        np.empty(0),
-        state,
+        pick(rng, 0.0, 0.4, 1.0),
+        0.3,
+        rng.standard_normal(n + 1 + min(moves, n) * d),
+        *pick(rng, (0.6, True), (50.0, False)),  # the hinge's slope leaps where a round is absorbed up to its kink
+        1.0,
+        0.2,
+        0.3,
+        moves,
+        minibatch,
+        models,
+        np.zeros((1, d + 1, d)),
+        np.zeros(3, np.int64),
+        np.zeros(5 * d + 1),
+        *kept,
+        np.zeros(d),
+        np.zeros(6),
+        rng.standard_normal((blocks, n, d)),
+        some(rng, blocks, n, size),
+        some(rng, blocks, n, d),
+        np.zeros((n, d)),
+        np.zeros((n, d)),
+        np.zeros((n, 1 + min(minibatch, size))),
+        np.zeros(7, np.int64),
+        bins,
+        bin_now,
+        np.zeros(5),
+        np.zeros(3 * 128 + 8),
+        17,
     )
 
 
-@twin(regression.learn_ridge, lambda rng: _to_learn(_ridges(rng), rng), tolerance=1e-7)
-def learn_ridge(
+def _to_learn(rng: np.random.Generator) -> tuple[Any, ...]:
+    *given, stamp = _all_of_it(rng)
+    return *given[:7], tuple(given[7:]), stamp
+
+
+@twin(rounds.learn_one, _to_learn, tolerance=1e-6)
+def learn_one(
+    rows: Array,
+    shared: bool,
+    n_actions: int,
+    action: int,
+    loss: float,
+    probability: float,
+    normals: Array,
+    state: Any,
+    stamp: int,
+) -> None:
+    """Part by part, by the twins of the parts."""
+    margin, squared, hope, temperature, step, moves, minibatch = state[:7]
+    models, model_before, model_changed, model_room = state[7:11]
+    kept_rows, kept_losses, seen, following, row_gone, kept_before = state[11:17]
+    particles, slopes, total, particles_before, total_before, slopes_before, places = state[17:24]
+    bins, bin_now, weights, bins_before = state[24:]
+    block, z = (0, rows[action]) if shared else (action, rows[0])
+    own, pull, own_slopes = particles[block], total[block], slopes[block]
+    n, d = own.shape
+    scores = rows @ particles[0].T if shared else particles @ rows[0]
+    hinge = sum(side * max(1 + sign * scores[action].mean() / margin, 0) for side, sign in ((loss, 1), (1 - loss, -1)))
+    monitored(bins, bin_now, weights, agreement(scores, hope), hinge, 1 / probability, bins_before, stamp)
+    particles_before[:], total_before[:] = own, pull
+    target = (margin if squared else 1.0) * (1 - 2 * loss)
+    observe(models, z, block, target, model_before, model_changed, model_room, stamp)
+    nudges = temperature * normals[:n]
+    sampling.absorb(own, margin, squared, z, loss, nudges, model_room[:d], model_room[-1])
+    slot = put(kept_rows, kept_losses, seen, following, block, z, loss, normals[n], row_gone, kept_before, stamp)
+    held = min(int(seen[block]), kept_losses.shape[1])
+    turns = math.ceil(n / moves)
+    first = int(seen[block]) % turns * moves
+    last = min(first + moves, n)
+    start = int(following[block]) if following[block] < held else 0
+    end = min(start + minibatch, held)
+    following[block] = start + minibatch
+    places[:] = stamp, block, slot, first, last, start, end
+    slopes_before[first:last, 1 : 1 + end - start] = own_slopes[first:last, start:end]
+    looked = own, kept_rows[block], kept_losses[block]
+    if slot >= 0:
+        slopes_before[:, 0] = own_slopes[:, slot]
+        sampling.forget(own_slopes, pull, slot, row_gone)
+        sampling.refresh(own_slopes, pull, *looked, 0, n, slot, slot + 1, margin, squared)
+    sampling.refresh(own_slopes, pull, *looked, first, last, start, end, margin, squared)
+    noise = normals[n + 1 :].reshape(-1, d)[: last - first]
+    theta, factor = models[block, -1], models[block, :-1]
+    sampling.langevin_step(own[first:last], theta, factor, pull[first:last], 1e6 * held, step, temperature, noise)
+
+
+def _as_called(rng: np.random.Generator) -> tuple[Any, ...]:
+    """Of vector contexts."""
+    while True:
+        rows, shared, K, action, loss, probability, normals, state, _ = _to_learn(rng)
+        if not shared:
+            beside = state[17], state[2], 0.1, state[26]
+            return rows, action, loss, probability, np.ones(K, bool), normals, (*beside, state)
+
+
+def _played(rng: np.random.Generator) -> tuple[Any, ...]:
+    rows, _, _, _, mask, _, state = _as_called(rng)
+    return rows, np.array([0, len(mask)]), mask, state, np.empty(len(mask))
+
+
+@twin(rounds.law_of_round, _played, scratch=["state"])
+def law_of_round(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    particles, hope, smoothing, weights, _ = state
+    floor = smoothing / (len(mask) * math.sqrt(max(weights[0], 1.0)))
+    return bool(play_hinge(rows, False, starts, mask, particles, hope, floor, law))
+
+
+@twin(rounds.learn_round, _as_called, tolerance=1e-6)
+def learn_round(
     rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
 ) -> None:
-    models, room = state
-    slow.observe_row(models[action], rows[0], 1.0, 1.0 - loss - float(models[action, -1] @ rows[0]), room)
+    learn_one(rows, False, len(mask), action, loss, probability, noise, state[4], -1)
 
 
-@twin(regression.learn_oracle, lambda rng: _to_learn(_oracles(rng), rng))
-def learn_oracle(
-    rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+def _pulling(rng: np.random.Generator) -> tuple[Array, Array, Array, float, float, int, Array]:
+    n = pick(rng, 1, 2, 6)
+    Z = rng.standard_normal((n, 3))
+    among = Z @ np.linalg.solve(np.eye(3) + Z.T @ Z, Z.T)
+    tolerance, limit = pick(rng, (1e-2, 20), (1e-9, 3))
+    return among, 2 * rng.standard_normal(n), rng.random(n), 0.6, tolerance, limit, np.zeros(n)
+
+
+@twin(two_sided._ascend, _pulling)
+def ascend(
+    among: Array, scores: Array, losses: Array, margin: float, tolerance: float, n_iterations: int, pull: Array
 ) -> None:
-    states, totals, span, rounds, rate, work, weighted = state
-    rounds += 1.0
-    slow.learn_row(states[0, action], totals[0], span, rows[0], loss, 1 / K if weighted else 1.0, rate, work)
-
-
-def _policies(rng: np.random.Generator) -> tuple[Array, Array, Places, Mask, Array]:
-    states = _oracles(rng)[0]
-    return states, some(rng, 1, states.shape[-1]), STARTS, mask_of(rng, K), np.empty((len(states) + 1, K))
-
-
-@twin(regression.vote, _policies)
-def vote(states: Array, rows: Array, starts: Places, mask: Mask, votes: Array) -> bool:
-    for policy, own in enumerate(votes[:-1]):
-        slow.predict_all(states[policy], rows, False, starts, own)
-        votes[-1] = -own
-        greedy_each(-np.round(own, 9), starts, mask, own)
-    return True
-
-
-def _bags(rng: np.random.Generator) -> tuple[Any, ...]:
-    state = _oracles(rng)
-    return *state, np.zeros((len(state[0]) + 1, K))
-
-
-@twin(bag._law_one, lambda rng: _to_play(_bags(rng), rng), scratch=["state"])
-def bag_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    vote(state[0], rows, starts, mask, state[7])
-    law[:] = state[7][:-1].mean(0)
-    return True
-
-
-def _bagged(rng: np.random.Generator) -> tuple[Any, ...]:
-    *given, _, state = _to_learn(_bags(rng), rng)
-    return *given, rng.poisson(1.0, len(state[0])).astype(float), state
-
-
-@twin(bag._learn_one, _bagged)
-def bag_learn(rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any) -> None:
-    states, totals, span, rounds, rate, work, weighted, _ = state
-    rounds += 1.0
-    for policy, count in enumerate([1.0, *noise[1:]]):
-        weight = count / (K * probability) if weighted else count
-        if count:
-            slow.learn_row(states[policy, action], totals[policy], span, rows[0], loss, weight, rate, work)
-
-
-def _covers(rng: np.random.Generator) -> tuple[Any, ...]:
-    """The last of the policies is the spare one, where rounds are weighted."""
-    *state, weighted = _oracles(rng)
-    n = len(state[0]) - weighted
-    return *state, weighted, 0.1, np.zeros((n + 1, K)), STARTS, *np.zeros((2, K))
-
-
-def _raising(rng: np.random.Generator) -> tuple[Array, float]:
-    law = rng.dirichlet(np.full(K, 0.4)) * mask_of(rng, K)
-    return np.round(law / law.sum(), 2) + 0.01 * (law > 0), pick(rng, 0.0, 0.3, 1.0)
-
-
-@twin(cover.raise_law, lambda rng: _whole_law(*_raising(rng)), tolerance=1e-7)
-def raise_law(law: Array, mass: float) -> None:
-    """By bisection of how much all above the floor are lowered."""
-    support = law > 0
-    floor = mass / support.sum()
-
-    def lowered(shift: float) -> Array:
-        return np.where(support, np.maximum(law - shift, floor), 0.0)
-
-    law[:] = (
-        lowered(brentq(lambda shift: lowered(shift).sum() - 1.0, -1.0, 1.0, xtol=1e-14))
-        if mass < 1
-        else support * floor
-    )
-
-
-def _whole_law(law: Array, mass: float) -> tuple[Array, float]:
-    return law / law.sum(), mass
-
-
-@twin(cover._law_one, lambda rng: _to_play(_covers(rng), rng), tolerance=1e-7, scratch=["state"])
-def cover_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    vote(state[0], rows, starts, mask, state[8])
-    law[:], n = state[8][:-1].mean(0), mask.sum()
-    raise_law(law, float(n * min(1 / n, 1 / math.sqrt(n * state[3][0]))))
-    return True
-
-
-def _covered(rng: np.random.Generator) -> tuple[Any, ...]:
-    rows, action, loss, probability, mask, noise, state = _to_learn(_covers(rng), rng)
-    mask[action] = True
-    return rows, action, loss, probability, mask, noise, state
-
-
-@twin(cover._learn_one, _covered)
-def cover_learn(
-    rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
-) -> None:
-    states, totals, span, rounds, rate, work, weighted, psi, votes, starts, estimates, share = state
-    n_policies, n, given = len(votes) - 1, int(mask.sum()), (span, rows[0])
-    spare, costs = n_policies if weighted else 0, np.empty(K)
-    slow.predict_all(states[spare], rows, False, starts, costs)
-    costs = np.clip(costs, *span)
-    costs[action] += (loss - costs[action]) / probability
-    if weighted:
-        slow.learn_row(states[spare, action], totals[spare], *given, loss, 1 / probability, rate, work)
-    vote(states, rows, starts, mask, votes)
-    weight = 1 / (n * probability) if weighted else 1.0
-    slow.learn_row(states[0, action], totals[0], *given, loss, weight, rate, work)
-    floor = min(1 / n, 1 / math.sqrt(n * rounds[0]))
-    for policy in range(1, n_policies):
-        m = np.maximum(votes[:policy].sum(0) / n_policies, floor)
-        targets = costs - psi * floor * m[mask].sum() / m
-        for a in np.flatnonzero(mask):
-            target = float(targets[a] if weighted else np.clip(targets[a], 0, 1))
-            slow.learn_row(states[policy, a], totals[policy], *given, target, 1.0, rate, work)
-    estimates[:], share[:] = costs, votes[:-1].sum(0) / n_policies
-    rounds += 1.0
-
-
-@twin(linucb._law_one, lambda rng: _to_play((*_ridges(rng), pick(rng, 0.0, 0.7)), rng))
-def linucb_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    return bool(slow.play(state[0], rows, False, starts, state[2], mask, law))
-
-
-@twin(epsilon_greedy._law_one, lambda rng: _to_play((*_ridges(rng), pick(rng, 0.0, 0.1, 1.0)), rng))
-def epsilon_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    slow.predict(state[0], rows, False, starts, law)
-    greedy_each(np.round(law, 9), starts, mask, law)
-    explored(law, starts, mask, state[2], -1.0)
-    return True
-
-
-@twin(squarecb._law_one, lambda rng: _to_play((*_oracles(rng), 30.0), rng), tolerance=1e-6)
-def squarecb_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    slow.predict_all(state[0][0], rows, False, starts, law)
-    weigh(np.round(law, 9, out=law), starts, mask, state[7] * math.sqrt(state[3][0]), not state[6])
-    return True
-
-
-def _bounds(rng: np.random.Generator) -> tuple[Array, Array, Places, Mask, bool]:
-    low, mask = np.round(rng.random(K), 1), mask_of(rng, K)
-    return low, np.minimum(low + rng.random(K), 1.0), STARTS, mask, pick(rng, True, False)
-
-
-@twin(regcb._play, _bounds)
-def regcb_play(least: Array, most: Array, starts: Places, mask: Mask, optimistic: bool) -> bool:
-    for span in spans(starts):
-        low, some_of = least[span], mask[span]
-        own = -low if optimistic else (low <= most[span][some_of].min()).astype(float)
-        greedy_each(own, np.array([0, len(own)]), some_of, least[span])
-    return True
-
-
-def _regcb(rng: np.random.Generator) -> tuple[Any, ...]:
-    state, optimistic = _oracles(rng), pick(rng, True, False)
-    row = np.empty(0, np.int64), np.array([0, state[0].shape[-1]])
-    return _to_play((*state, 0.01, optimistic, *row, np.empty(0 if optimistic else K)), rng)
-
-
-@twin(regcb._law_one, _regcb, scratch=["state"])
-def regcb_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    states, totals, _, rounds, rate, _, _, mellowness, optimistic, columns, ends, _ = state
-    high, delta = np.empty(K), mellowness * math.log(K * max(rounds[0], 1.0))
-    slow.ranges(states[0], totals[0], columns, rows[0], ends, False, starts, delta, rate, law, high)
-    return bool(regcb_play(np.round(law, 9, out=law), np.round(high, 9), starts, mask, optimistic))
-
-
-def _rising(rng: np.random.Generator) -> tuple[Any, ...]:
-    rows, *rest = _to_play((*_ridges(rng), 0.3, *np.empty((3, K))), rng)
-    return rows + 0.1, *rest
-
-
-@twin(lints._law_one, lambda rng: _rising(rng), tolerance=1e-6, scratch=["state"])
-def lints_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    models, _, scale, mean, width, work = state
-    slow.predict(models, rows, False, starts, mean)
-    slow.variance(models, rows, False, starts, width)
-    return bool(race_of_normals(mean, np.maximum(scale * np.sqrt(width), 1e-9), mask, work, law))
-
-
-def _beliefs(rng: np.random.Generator) -> tuple[Any, ...]:
-    d = pick(rng, 1, 3, 5)
-    return some(rng, K, d), rng.uniform(0.1, 3.0, (K, 1, d))[:, 0].copy(), 0.3, *np.empty((3, K))
-
-
-def _believed(rng: np.random.Generator) -> tuple[Any, ...]:
-    state = _beliefs(rng)
-    return rng.uniform(0.2, 1.0, (1, state[0].shape[1])), STARTS, mask_of(rng, K), state, np.empty(K)
-
-
-@twin(logistic_ts._law_one, _believed, tolerance=1e-6, scratch=["state"])
-def logistic_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    means, precisions, scale, *_ = state
-    deviation = scale * np.sqrt((rows**2 / precisions).sum(1))
-    return bool(race_of_normals((means * rows).sum(1), deviation, mask, np.empty(K), law))
-
-
-def _believed_loss(rng: np.random.Generator) -> tuple[Any, ...]:
-    rows, _, _, state, _ = _believed(rng)
-    return rows, int(rng.integers(K)), pick(rng, 0.0, 0.3, 1.0), 0.5, mask_of(rng, K), np.empty(0), state[:2]
-
-
-@twin(logistic_ts._learn_one, _believed_loss, tolerance=1e-7)
-def logistic_learn(
-    rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
-) -> None:
-    logistic(state[0][action], state[1][action], rows[0], 1.0 - loss, 0.0, False)
+    ahead, momentum = pull.copy(), 1.0
+    for _ in range(n_iterations):
+        u = ahead + scores - among @ ahead
+        new = np.clip(u - margin, 0.0, 1.0 - losses) + np.clip(u + margin, -losses, 0.0)
+        change = np.abs(new - pull).max()
+        following = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
+        ahead, pull[:] = new + (momentum - 1) / following * (new - pull), new
+        momentum = following
+        if change < tolerance:
+            break

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from marginbandits.learners.hinge_lmc import practical
-from marginbandits.samplers import particles
+from marginbandits.samplers import particles, stored_pull
 from marginbandits.samplers.hit_and_run import _lines, _place, _sort
 from marginbandits.types import Array
 from tests.naive import references
@@ -88,23 +87,93 @@ def lines(
                 point += references.place(a, k, weights, low, high, draw) * line
 
 
-def _looks(rng: np.random.Generator) -> tuple[Array, Array, float, bool, Array, Array]:
-    n, rounds = pick(rng, 0, 1, 3), pick(rng, 0, 1, 8)
-    scores, losses, squared = rng.standard_normal((n, rounds)), rng.random(rounds), pick(rng, True, False)
-    now = np.empty((n, rounds))
-    then = now.copy()
-    slopes(scores, losses, 0.6, squared, then, then)
-    return scores, losses, 0.6, squared, then if rng.random() < 0.5 else np.zeros((n, rounds)), now
+def _particles(rng: np.random.Generator) -> tuple[Array, Array, bool, Array, Array]:
+    shared, n, d, K = pick(rng, True, False), pick(rng, 1, 4, 7), pick(rng, 1, 3), pick(rng, 1, 3)
+    rows = some(rng, K if shared else 1, d)
+    return some(rng, 1 if shared else K, n, d), rows, shared, np.empty(d), np.empty((K, n))
 
 
-@twin(particles.slopes, _looks)
-def slopes(scores: Array, losses: Array, margin: float, squared: bool, then: Array, now: Array) -> bool:
-    above, below = np.maximum(scores - margin, 0), np.maximum(-scores - margin, 0)
+@twin(particles.scores_of, _particles, scratch=["row"])
+def scores_of(particles: Array, rows: Array, shared: bool, row: Array, out: Array) -> None:
+    out[:] = rows @ particles[0].T if shared else particles @ rows[0]
+
+
+def _scored(rng: np.random.Generator) -> tuple[float, float, float, bool]:
+    return float(rng.standard_normal()), pick(rng, 0.0, 0.3, 1.0), 0.6, pick(rng, True, False)
+
+
+@twin(particles.slope, _scored)
+def slope(score: float, loss: float, margin: float, squared: bool) -> float:
+    above, below = max(score - margin, 0.0), max(-score - margin, 0.0)
     if squared:
-        now[:] = losses * below - (1 - losses) * above
-    else:
-        now[:] = (above > 0) * (1 - losses) - (below > 0) * losses
-    return not np.allclose(now, then, rtol=0, atol=1e-15)
+        return loss * below - (1 - loss) * above
+    return (above > 0) * (1 - loss) - (below > 0) * loss
+
+
+def _changes(rng: np.random.Generator) -> tuple[Array, Array, int, Array, float, float, float, bool]:
+    n, d = 4, pick(rng, 1, 3)
+    i, loss = int(rng.integers(n)), float(rng.random())
+    return (
+        some(rng, n),
+        some(rng, d),
+        i,
+        some(rng, d),
+        pick(rng, -2.0, 0.0, 3.0, 1e9),
+        loss,
+        0.6,
+        pick(rng, True, False),
+    )
+
+
+@twin(stored_pull._change, _changes)
+def change(
+    slopes: Array, total: Array, i: int, row: Array, score: float, loss: float, margin: float, squared: bool
+) -> None:
+    now = np.clip(slope(score, loss, margin, squared), -1e6, 1e6)
+    total += (now - slopes[i]) * row
+    slopes[i] = now
+
+
+def _stored(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, Array]:
+    n, size, d = pick(rng, 1, 2, 5), pick(rng, 1, 6), pick(rng, 1, 3)
+    return some(rng, n, size), some(rng, n, d), 2 * some(rng, n, d), some(rng, size, d), rng.random(size)
+
+
+def _looks(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, Array, int, int, int, int, float, bool]:
+    slopes, total, moved, rows, losses = _stored(rng)
+    first, last = sorted(rng.integers(len(slopes) + 1, size=2).tolist())
+    start, end = sorted(rng.integers(len(rows) + 1, size=2).tolist())
+    return slopes, total, moved, rows, losses, first, last, start, end, 0.6, pick(rng, True, False)
+
+
+@twin(stored_pull.refresh, _looks)
+def refresh(
+    slopes: Array,
+    total: Array,
+    particles: Array,
+    rows: Array,
+    losses: Array,
+    first: int,
+    last: int,
+    start: int,
+    end: int,
+    margin: float,
+    squared: bool,
+) -> None:
+    for k in range(first, last):
+        for i in range(start, end):
+            change(slopes[k], total[k], i, rows[i], float(particles[k] @ rows[i]), losses[i], margin, squared)
+
+
+def _forgotten(rng: np.random.Generator) -> tuple[Array, Array, int, Array]:
+    slopes, total, _, rows, _ = _stored(rng)
+    return slopes, total, int(rng.integers(len(rows))), rows[0]
+
+
+@twin(stored_pull.forget, _forgotten)
+def forget(slopes: Array, total: Array, slot: int, row: Array) -> None:
+    total -= np.outer(slopes[:, slot], row)
+    slopes[:, slot] = 0.0
 
 
 def _step(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, float, float, float, Array]:
@@ -182,13 +251,3 @@ def absorb(
             ]
             best = points[int(np.argmin(costs))]
         w += (best - start) * (1 + variance) / variance * gain
-
-
-def _groups(rng: np.random.Generator) -> tuple[Array, float, Array]:
-    K, n = pick(rng, 1, 3), pick(rng, 1, 4)
-    return some(rng, K, n), pick(rng, 0.0, 0.5), np.empty(K)
-
-
-@twin(practical._hope, _groups)
-def hope(scores: Array, hope: float, out: Array) -> None:
-    out[:] = scores.mean(1) + hope * scores.std(1)

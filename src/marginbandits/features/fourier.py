@@ -70,24 +70,30 @@ class Fourier(FeatureMap):
 
 @kernel
 def _fourier(values: Array, omega: Array, phase: Array, out: Array) -> None:
-    """√(2/m) cos(Σ_k values_k ω_k + phase), `values` being what each of m features sees of each of n rows.
-
-    cos 2πt = 1 - 2 sin² πt after reduction to |t| <= 1/2, so the loop vectorises.
-    """
+    """√(2/m) cos(Σ_k values_k ω_k + phase), `values` being what each of m features sees of each of n rows."""
     n, n_columns, m = values.shape
-    height = math.sqrt(2.0 / m)
     for i in range(n):
         out[i] = phase
         for k in range(n_columns):
             for j in range(m):
                 out[i, j] += values[i, k, j] * omega[k, j]
-        for j in range(m):
-            t = out[i, j] * (0.5 / math.pi)
-            # Clamped, because rounding leaves more than half a turn where t is too large to have a fraction.
-            h = min(max(math.pi * (t - math.floor(t + 0.5)), -0.5 * math.pi), 0.5 * math.pi)
-            q = h * h
-            # Taylor series of sin to degree 15, within 1e-11 on |h| <= π/2; reciprocals, because division is slow.
-            s = 1.0 - q * (1 / 156) * (1.0 - q * (1 / 210))
-            s = 1.0 - q * (1 / 42) * (1.0 - q * (1 / 72) * (1.0 - q * (1 / 110) * s))
-            s = h * (1.0 - q * (1 / 6) * (1.0 - q * (1 / 20) * s))
-            out[i, j] = height * (1.0 - 2.0 * s * s)
+        cosines(out[i])
+
+
+@kernel
+def cosines(angles: Array) -> None:
+    """√(2/m) cos of each of m angles, in place, for other kernels too.
+
+    cos 2πt = 1 - 2 sin² πt after reduction to |t| <= 1/2, so the loop vectorises.
+    """
+    height = math.sqrt(2.0 / angles.shape[0])
+    for j in range(angles.shape[0]):
+        t = angles[j] * (0.5 / math.pi)
+        # Clamped, because rounding leaves more than half a turn where t is too large to have a fraction.
+        h = min(max(math.pi * (t - math.floor(t + 0.5)), -0.5 * math.pi), 0.5 * math.pi)
+        q = h * h
+        # Taylor series of sin to degree 15, within 1e-11 on |h| <= π/2; reciprocals, because division is slow.
+        s = 1.0 - q * (1 / 156) * (1.0 - q * (1 / 210))
+        s = 1.0 - q * (1 / 42) * (1.0 - q * (1 / 72) * (1.0 - q * (1 / 110) * s))
+        s = h * (1.0 - q * (1 / 6) * (1.0 - q * (1 / 20) * s))
+        angles[j] = height * (1.0 - 2.0 * s * s)

@@ -6,10 +6,10 @@
 
 from typing import Annotated, TypeAlias
 
-from marginbandits.features.fourier import Fourier
-from marginbandits.features.maps import Bias, Chain, Concatenate, FeatureMap
+from marginbandits.features.maps import FeatureMap
 from marginbandits.features.scaling import Standardise
 from marginbandits.features.table import Table
+from marginbandits.features.usual import Usual
 from marginbandits.validation import Choice, Instance, OneOf
 
 __all__ = ["Features", "Given", "Maps", "MaybeFeatures", "feature_map"]
@@ -32,5 +32,5 @@ def feature_map(features: Given, *, sparse: bool = False) -> FeatureMap:
     if features == "raw" or (features == "fourier" and sparse):
         return Standardise()
     if features == "fourier":
-        return Chain([Standardise(bias=False), Concatenate([Bias(), Fourier()])])
+        return Usual()
     raise ValueError(f"features must be 'raw', 'fourier' or a FeatureMap, got {features!r}")

@@ -103,7 +103,7 @@ class Standardise(FeatureMap):
             return super().observe(rows)
         out = np.empty(self._single_out)
         stamp = self.journal.stamp
-        if not _observe(rows, self._moments, self._limit, self.clip, LARGEST, self.named, self._last, stamp, out):
+        if not observe(rows, self._moments, self._limit, self.clip, LARGEST, self.named, self._last, stamp, out):
             refuse_bad("context", rows)
         return out
 
@@ -122,7 +122,7 @@ class Standardise(FeatureMap):
             return self._scaled(rows)
         out = np.empty((rows.shape[0], self.n_outputs))
         stamp = self.journal.stamp
-        if not _observe(rows, self._moments, self._limit, self.clip, LARGEST, self.named, self._last, stamp, out):
+        if not observe(rows, self._moments, self._limit, self.clip, LARGEST, self.named, self._last, stamp, out):
             refuse_bad("context", rows)
         return out
 
@@ -264,7 +264,7 @@ def standardise(rows: Array, moments: Array, clip: float, largest: float, named:
 
 
 @kernel
-def _observe(
+def observe(
     rows: Array,
     moments: Array,
     limit: float,

@@ -21,6 +21,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from marginbandits import laws
 from marginbandits.contexts import CODES, Batch, Rows, Shape, Sparse, as_sparse
@@ -149,7 +150,7 @@ class Loop(Stored):
         """What compiled `rounds` (`swift`) call the state, where a learner has them: live arrays, and numbers."""
         raise NotImplementedError("a learner with compiled rounds fills `_arrays`")
 
-    def _noise(self, n: int) -> Array | None:
+    def _noise(self, n: int) -> npt.NDArray[Any] | None:
         """Draws of its own generator for n compiled rounds, a row for each, where they need any."""
 
     def _settle(self) -> None:
@@ -183,6 +184,7 @@ class Loop(Stored):
             return
         journal = self._journal
         journal.begin()
+        young = self._early is not None and not self._early.over
         try:
             try:
                 if (several or len(rounds) > 1) and self._state is not None:
@@ -198,6 +200,8 @@ class Loop(Stored):
             journal.undo()
             raise
         journal.begin()  # what was kept is kept no longer
+        if young and self._early is not None and self._early.over:
+            self._hasten()
 
     def _learn(self, batch: Batch, action: int, loss: float, probability: float) -> None:
         if self._map is None:
@@ -225,7 +229,7 @@ class Loop(Stored):
             self._anew(anew, batch, action, loss, probability)
         else:
             self._update(batch, action, loss, probability)
-        if early is not None and due and early.rounds[0] == len(early.actions):
+        if early is not None and due and early.over:
             early.give_up()
 
     def _start(self, shape: Shape, size: int | None = None) -> None:

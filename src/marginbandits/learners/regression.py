@@ -32,8 +32,8 @@ def learn_ridge(
     rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
 ) -> None:
     """One round of ridge regression."""
-    models, room = state[0], state[1]
-    observe(models[action], rows[0], 1.0, 1.0 - loss - dot(models[action, -1], rows[0]), room)
+    models, room, unkept = state[0], state[1], state[2]
+    observe(models[action], rows[0], 1.0, 1.0 - loss - dot(models[action, -1], rows[0]), room, unkept)
 
 
 @kernel
@@ -82,7 +82,7 @@ class RidgeLearner(Learner):
         return {"ridge": self._ridge}
 
     def _arrays(self) -> tuple[Any, ...]:
-        return self._ridge.models, np.zeros(5 * self._ridge.models.shape[2] + 1)
+        return self._ridge.models, np.zeros(5 * self._ridge.models.shape[2] + 1), np.zeros((0, 0))
 
     def _predicted(self, batch: Batch) -> Array:
         return 1.0 - self._ridge.predict(batch)

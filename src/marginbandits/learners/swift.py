@@ -11,7 +11,7 @@ function, may sum in another order. Here it is one function whatever is asked, s
 its rounds are one by one.
 
 A round is one call, which nothing can interrupt: it is learnt whole or not at all, and needs no journal. This is for
-dense vectors with features "raw"; everything else goes the longer way (`loop`).
+dense vectors with features "raw" or "fourier"; everything else goes the longer way (`loop`).
 """
 
 from collections.abc import Callable
@@ -24,6 +24,7 @@ from marginbandits.compiled import entry, kernel
 from marginbandits.contexts import LARGEST, Batch, Shape, refuse_bad
 from marginbandits.features import FeatureMap, Standardise
 from marginbandits.features.scaling import learn_moments, standardise
+from marginbandits.features.usual import Usual, beside
 from marginbandits.laws import certain, drawn
 from marginbandits.learners.inputs import FAINTEST, RAREST
 from marginbandits.types import Array
@@ -35,6 +36,7 @@ CHUNK = 4096
 """Rounds of a run between two looks at what else there is to do."""
 _HOLES = "_law", "_laws", "_update", "_learn", "_admitted", "_recipe", "_ready"
 _NO_DRAWS, _NO_COUNT, _NO_NOISE = np.empty(0), np.zeros(1, np.int64), np.empty((1, 0))
+_NO_WAVES = np.empty((0, 0), np.int64), np.empty((0, 0)), np.empty(0)
 
 
 def compiled_rounds(law_one: Any, learn_one: Any) -> Any:
@@ -48,15 +50,16 @@ def compiled_rounds(law_one: Any, learn_one: Any) -> Any:
 
     @kernel
     def rounds(  # type: ignore[no-untyped-def]  # of arrays, and two tuples of them
-        mode, contexts, losses, mask, draws, used, actions, probabilities, laws, noise, scaling, state
+        mode, contexts, losses, mask, draws, used, actions, probabilities, laws, noise, features, state
     ):
-        moments, limit, clip, starts, rows = scaling
+        moments, limit, clip, columns, omega, phase, starts, rows = features
         for t in range(contexts.shape[0]):
             one = contexts[t : t + 1]
             law, allowed = laws[t if laws.shape[0] > 1 else 0], mask[t if mask.shape[0] > 1 else 0]
             if mode & PLAY:
                 if not standardise(one, moments, clip, LARGEST, False, rows):
                     return t
+                beside(columns, omega, phase, rows)
                 if not law_one(rows, starts, allowed, state, law):
                     return t
             if mode & CHOOSE:
@@ -73,6 +76,7 @@ def compiled_rounds(law_one: Any, learn_one: Any) -> Any:
                 action = actions[t]
                 learn_moments(one, moments, limit, clip, False)
                 standardise(one, moments, clip, LARGEST, False, rows)
+                beside(columns, omega, phase, rows)
                 loss = losses[t, action if losses.shape[1] > 1 else 0]
                 drawn_for = noise[t if noise.shape[0] > 1 else 0]
                 learn_one(rows, action, loss, max(probabilities[t], RAREST), allowed, drawn_for, state)
@@ -86,35 +90,42 @@ def swift_rounds(learner: Any, shape: Shape | None, features: FeatureMap | None)
     if shape is None:
         return None
     kind = next((one for one in type(learner).__mro__ if "rounds" in vars(one)), None)
-    if kind is None or learner.window is not None or type(features) is not Standardise:
+    if kind is None or learner.window is not None or (learner._early is not None and not learner._early.over):
+        return None
+    if type(features) is Standardise:
+        made = *features.scaling(), *_NO_WAVES
+    elif type(features) is Usual:
+        made = features.compiled()
+    else:
         return None
     changed = type(learner).__mro__[: type(learner).__mro__.index(kind)]  # by who builds on it
     if shape.shared or shape.sparse or shape.named or any(hole in vars(one) for one in changed for hole in _HOLES):
         return None
     starts, rows = np.array([0, learner.n_actions]), np.empty((1, features.n_outputs))
-    return Swift(learner, kind, (*features.scaling(), starts, rows))
+    return Swift(learner, kind, (*made, starts, rows))
 
 
 class Swift:
     """The compiled rounds of a `kind` of learner, on its live arrays."""
 
-    def __init__(self, learner: Any, kind: Any, scaling: tuple[Any, ...]) -> None:
+    def __init__(self, learner: Any, kind: Any, features: tuple[Any, ...]) -> None:
         self._rng, self._draws, self._noise = learner._rng, learner._draws, learner._noise
         self._everything = np.ones((1, learner.n_actions), bool)
         self._played = np.zeros(1, np.int64), np.zeros(1)  # action and probability
         self._loss, self._no_law = np.zeros((1, 1)), np.empty((1, learner.n_actions))
-        self._arrays = scaling, learner._arrays()
-        self._quiet = self._noise(0) is None
-        contexts = np.zeros((1, scaling[0].shape[1]))
-        given = self._everything, _NO_DRAWS, _NO_COUNT, *self._played, self._no_law, _NO_NOISE, *self._arrays
+        self._arrays = features, learner._arrays()
+        noise = self._noise(0)
+        self._quiet, self._no_noise = noise is None, _NO_NOISE if noise is None else np.empty((1, 0), noise.dtype)
+        contexts = np.zeros((1, features[0].shape[1]))
+        given = self._everything, _NO_DRAWS, _NO_COUNT, *self._played, self._no_law, self._no_noise, *self._arrays
         self._rounds = entry(kind.rounds, (PLAY, contexts, self._loss, *given))
 
     def law(self, context: Array) -> Array:
         """Of one vector, of which nothing is known but its shape and that it is plain."""
         contexts = context[None]
         law: Array = np.empty(self._no_law.shape[1])
-        given = self._loss, self._everything, _NO_DRAWS, _NO_COUNT, *self._played, law[None], _NO_NOISE, *self._arrays
-        if not self._rounds(PLAY, contexts, *given):
+        given = self._loss, self._everything, _NO_DRAWS, _NO_COUNT, *self._played, law[None], self._no_noise
+        if not self._rounds(PLAY, contexts, *given, *self._arrays):
             _refuse(contexts, 0)
         return law
 
@@ -123,7 +134,7 @@ class Swift:
         contexts = _plain(batch.rows)
         mask = batch.mask.reshape(len(contexts), -1)
         laws = np.empty(mask.shape)
-        given = self._loss, mask, _NO_DRAWS, _NO_COUNT, *self._played, laws, _NO_NOISE, *self._arrays
+        given = self._loss, mask, _NO_DRAWS, _NO_COUNT, *self._played, laws, self._no_noise, *self._arrays
         _refuse(contexts, self._rounds(PLAY, contexts, *given))
         return laws.ravel()
 
@@ -133,7 +144,7 @@ class Swift:
         actions[0], probabilities[0], self._loss[0, 0] = action, probability, loss
         contexts, given = context[None], (self._everything, _NO_DRAWS, _NO_COUNT, actions, probabilities, self._no_law)
         if self._quiet:
-            if not self._rounds(LEARN, contexts, self._loss, *given, _NO_NOISE, *self._arrays):
+            if not self._rounds(LEARN, contexts, self._loss, *given, self._no_noise, *self._arrays):
                 _refuse(contexts, 0)
         else:
             self._noisily(LEARN, contexts, self._loss, *given)
@@ -151,7 +162,7 @@ class Swift:
     def _noisily(self, mode: int, contexts: Array, *given: Any) -> None:
         """Rounds with the noise that they need; where nothing was learnt, nothing was drawn."""
         if self._quiet:
-            _refuse(contexts, self._rounds(mode, contexts, *given, _NO_NOISE, *self._arrays))
+            _refuse(contexts, self._rounds(mode, contexts, *given, self._no_noise, *self._arrays))
             return
         before, done = self._rng.bit_generator.state, 0
         try:

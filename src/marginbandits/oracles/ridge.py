@@ -48,7 +48,7 @@ class Ridge(Record):
         self.regularisation = regularisation
         self.begin()
         self._room = np.zeros(0)  # the gain of the last observation, what `carlson` needs, and zᵀA⁻¹z
-        self._kept = np.zeros((0, 0))  # the blocks that the last observation changed, as they were
+        self._kept = np.zeros((0, 0, 0))  # the blocks that the last observation changed, as they were
         self._changed = np.zeros(0, np.int64)  # the stamp of that, how many they are, and which
         self.attach(Journal())
 
@@ -70,10 +70,15 @@ class Ridge(Record):
 
     def learn(self, rows: Array, at: int, block: int, target: float) -> None:
         """Add row `at` as one observation to a block."""
+        kept, changed, room = self.room()
+        stamp = self.journal.stamp
+        learn_row(self.models, rows[at], block, target, kept, changed, room, stamp)
+
+    def room(self) -> tuple[Array, Places, Array]:
+        """What `learn_row` keeps and works in."""
         if not len(self._kept):
             self._make_room(1)
-        stamp = self.journal.stamp
-        _learn(self.models, rows, at, block, target, self._kept, self._changed, self._room, stamp)
+        return self._kept, self._changed, self._room
 
     def step(self, row: Array, weights: Array, pulls: Array) -> None:
         """In every block of weight w > 0, A <- A + w zzᵀ, then θ <- θ + g A⁻¹z, g being the block's pull.
@@ -87,7 +92,7 @@ class Ridge(Record):
     def _make_room(self, n: int) -> None:
         d = self.models.shape[2]
         dtype = self.models.dtype
-        changed, room, kept = np.zeros(n + 2, np.int64), np.zeros(5 * d + 1, dtype), np.zeros((n, d * (d + 1)), dtype)
+        changed, room, kept = np.zeros(n + 2, np.int64), np.zeros(5 * d + 1, dtype), np.zeros((n, d + 1, d), dtype)
         self._changed, self._room, self._kept = changed, room, kept  # the last is what tells that there is room
 
     def last(self) -> tuple[Array, float]:
@@ -98,7 +103,7 @@ class Ridge(Record):
         """Put back the blocks of the last observation."""
         if self._changed.size and self._changed[0] == stamp:
             for kept, block in zip(self._kept, self._changed[2 : 2 + self._changed[1]], strict=False):
-                self.models[block] = kept.reshape(self.models.shape[1:])
+                self.models[block] = kept
 
     def _like(self, rows: Rows) -> Array:
         """Rows in the precision of the models."""
@@ -157,19 +162,11 @@ def _variance(models: Array, rows: Array, shared: bool, starts: Places, out: Arr
 
 
 @kernel
-def _learn(
-    models: Array,
-    rows: Array,
-    at: int,
-    block: int,
-    target: float,
-    kept: Array,
-    changed: Places,
-    room: Array,
-    stamp: int,
+def learn_row(
+    models: Array, row: Array, block: int, target: float, kept: Array, changed: Places, room: Array, stamp: int
 ) -> None:
+    """One observation of a block, for other kernels too; the block as it was goes into `kept`, the gain into `room`."""
     changed[0], changed[1] = stamp, 0
-    row = rows[at]
     _step(models, row, block, 1.0, target - dot(models[block, -1], row), kept, changed, room)
 
 
@@ -187,25 +184,25 @@ def _step_each(
 def _step(
     models: Array, row: Array, block: int, weight: float, pull: float, kept: Array, changed: Places, room: Array
 ) -> None:
-    """`observe`, after keeping the block as it is."""
+    """`observe`; the block as it was is kept."""
     d, n = row.shape[0], changed[1]
-    model, before = models[block], kept[n]
     for i in range(d):
-        for j in range(i + 1):  # the rest is 0, then as now
-            before[i * d + j] = model[i, j]
-        before[d * d + i] = model[d, i]
+        kept[n, d, i] = models[block, d, i]
     changed[1], changed[2 + n] = n + 1, block
-    observe(model, row, weight, pull, room)
+    observe(models[block], row, weight, pull, room, kept[n])
 
 
 @kernel
-def observe(model: Array, row: Array, weight: float, pull: float, room: Array) -> None:
-    """A <- A + w zzᵀ, θ <- θ + g A⁻¹z of one block, g being the pull; `room` is for 5d + 1 numbers."""
+def observe(model: Array, row: Array, weight: float, pull: float, room: Array, kept: Array) -> None:
+    """A <- A + w zzᵀ, θ <- θ + g A⁻¹z of one block, g being the pull; `room` is for 5d + 1 numbers.
+
+    `kept` becomes the factor as it was, unless it is empty.
+    """
     d = row.shape[0]
     gain, scaled, weights, root = room[:d], room[d : 2 * d], model[d], math.sqrt(weight)
     for i in range(d):
         gain[i], scaled[i] = 0.0, root * row[i]
-    room[-1] = carlson(model, scaled, gain, room[2 * d : -1])
+    room[-1] = carlson(model, scaled, gain, room[2 * d : -1], kept)
     share = pull / root
     for i in range(d):
         weights[i] += gain[i] * share

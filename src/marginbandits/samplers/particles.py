@@ -21,17 +21,18 @@ exp(-½(w - θ)ᵀA(w - θ)/τ²) as it is, whatever its size h <= 1:
     w <- w - h (w - θ + A⁻¹∇V(w)) + τ √(h(2 - h)) Cᵀξ,   ξ ~ N(0, I)
 
 Only rounds that are kept are in V, so that U is convex: of what was kept and is no longer, the Gaussian part remains.
-No term of U curves more than its part of A, so no h <= 1 is too large. Rows of `particles` are chains.
+No term of U curves more than its part of A, so no h <= 1 is too large. Rows of `particles` are chains, in single or
+double precision, which is to be that of C.
 
 Cotter, Roberts, Stuart & White (2013), "MCMC methods for functions: modifying old algorithms to make them faster".
 
->>> import numpy as np
->>> scores, now = np.array([[2.0, 0.5, -2.0]]), np.empty((1, 3))
->>> slopes(scores, np.full(3, 0.25), 1.0, True, np.zeros((1, 3)), now), now
-(True, array([[-0.75,  0.  ,  0.25]]))
+>>> [slope(score, 0.25, 1.0, True) for score in (2.0, 0.5, -2.0)]
+[-0.75, 0.0, 0.25]
 """
 
 import math
+
+import numpy as np
 
 from marginbandits.compiled import kernel
 from marginbandits.types import Array
@@ -41,19 +42,38 @@ __all__: list[str] = []
 
 
 @kernel
-def slopes(scores: Array, losses: Array, margin: float, squared: bool, then: Array, now: Array) -> bool:
-    """Slopes of V's terms in their scores, particles x rounds, into `now`; whether any is not what it was `then`."""
-    changed = False
-    for i in range(scores.shape[0]):
-        for j in range(scores.shape[1]):
-            s, slope = scores[i, j], 0.0
-            if s > margin:
-                slope = (1.0 - losses[j]) * ((margin - s) if squared else 1.0)
-            elif s < -margin:
-                slope = -losses[j] * ((margin + s) if squared else 1.0)
-            now[i, j] = slope
-            changed |= slope != then[i, j]
-    return changed
+def scores_of(particles: Array, rows: Array, shared: bool, row: Array, out: Array) -> None:
+    """Scores of every action's particles, one block for each or one for all; `row` is room for a row like them."""
+    n, d = particles.shape[1], particles.shape[2]
+    full, zero = n - n % 4, particles.dtype.type(0.0)
+    for a in range(out.shape[0]):
+        if shared or a == 0:
+            for j in range(d):
+                row[j] = rows[a, j]
+        own = particles[0 if shared else a]
+        for k in range(0, full, 4):  # four particles at once
+            s0, s1, s2, s3 = zero, zero, zero, zero
+            for j in range(d):
+                s0 += own[k, j] * row[j]
+                s1 += own[k + 1, j] * row[j]
+                s2 += own[k + 2, j] * row[j]
+                s3 += own[k + 3, j] * row[j]
+            out[a, k], out[a, k + 1], out[a, k + 2], out[a, k + 3] = s0, s1, s2, s3
+        for k in range(full, n):
+            s0 = zero
+            for j in range(d):
+                s0 += own[k, j] * row[j]
+            out[a, k] = s0
+
+
+@kernel
+def slope(score: float, loss: float, margin: float, squared: bool) -> float:
+    """Slope of a term of V in its score: 0 within the margin."""
+    if score > margin:
+        return (1.0 - loss) * ((margin - score) if squared else 1.0)
+    if score < -margin:
+        return -loss * ((margin + score) if squared else 1.0)
+    return 0.0
 
 
 @kernel
@@ -71,37 +91,57 @@ def langevin_step(
 
     C∇V is a sum of vectors no longer than their slopes, because zᵀA⁻¹z <= 1 for every round; where rounding says
     otherwise (rows that differ in size by more than a float has digits) it is cut down to `most`, what slopes may sum
-    to. C is lower triangular and is read once: its row i turns component i of τ√(h(2 - h)) ξ - h C∇V into a move.
+    to. C is lower triangular and is read once for two particles: its row i turns component i of τ√(h(2 - h)) ξ - h C∇V
+    into a move.
     """
     n, d = particles.shape
-    noise = temperature * math.sqrt(step * (2.0 - step))
-    for k in range(n):
+    number = particles.dtype.type
+    noise, zero = temperature * math.sqrt(step * (2.0 - step)), number(0.0)
+    spare, pulls = np.zeros(d if n % 2 else 0, particles.dtype), np.empty((2, d), particles.dtype)
+    full, u, v = d - d % 4, pulls[0], pulls[1]
+    for k in range(0, n, 2):
+        alone = k + 1 == n
+        other = k if alone else k + 1  # the last of an odd number goes with one that is thrown away
+        p, q = particles[k], spare if alone else particles[k + 1]
         for j in range(d):
-            particles[k, j] += step * (mean[j] - particles[k, j])
-    full = d - d % 4
-    for i in range(0, full, 4):  # four rows at once; what they have beyond the diagonal is 0
-        r0, r1, r2, r3 = factor[i], factor[i + 1], factor[i + 2], factor[i + 3]
-        for k in range(n):
-            a0, a1, a2, a3 = 0.0, 0.0, 0.0, 0.0
+            p[j] += step * (mean[j] - p[j])
+            u[j], v[j] = pull[k, j], pull[other, j]
+        if not alone:
+            for j in range(d):
+                q[j] += step * (mean[j] - q[j])
+        for i in range(0, full, 4):  # four rows at once; what they have beyond the diagonal is 0
+            r0, r1, r2, r3 = factor[i], factor[i + 1], factor[i + 2], factor[i + 3]
+            a0, a1, a2, a3, b0, b1, b2, b3 = zero, zero, zero, zero, zero, zero, zero, zero
             for j in range(i + 4):
-                a0 += r0[j] * pull[k, j]
-                a1 += r1[j] * pull[k, j]
-                a2 += r2[j] * pull[k, j]
-                a3 += r3[j] * pull[k, j]
-            m0 = noise * normals[k, i] - step * min(max(a0, -most), most)
-            m1 = noise * normals[k, i + 1] - step * min(max(a1, -most), most)
-            m2 = noise * normals[k, i + 2] - step * min(max(a2, -most), most)
-            m3 = noise * normals[k, i + 3] - step * min(max(a3, -most), most)
+                a0 += r0[j] * u[j]
+                a1 += r1[j] * u[j]
+                a2 += r2[j] * u[j]
+                a3 += r3[j] * u[j]
+                b0 += r0[j] * v[j]
+                b1 += r1[j] * v[j]
+                b2 += r2[j] * v[j]
+                b3 += r3[j] * v[j]
+            a0 = number(noise * normals[k, i] - step * min(max(a0, -most), most))
+            a1 = number(noise * normals[k, i + 1] - step * min(max(a1, -most), most))
+            a2 = number(noise * normals[k, i + 2] - step * min(max(a2, -most), most))
+            a3 = number(noise * normals[k, i + 3] - step * min(max(a3, -most), most))
+            b0 = number(noise * normals[other, i] - step * min(max(b0, -most), most))
+            b1 = number(noise * normals[other, i + 1] - step * min(max(b1, -most), most))
+            b2 = number(noise * normals[other, i + 2] - step * min(max(b2, -most), most))
+            b3 = number(noise * normals[other, i + 3] - step * min(max(b3, -most), most))
             for j in range(i + 4):
-                particles[k, j] += m0 * r0[j] + m1 * r1[j] + m2 * r2[j] + m3 * r3[j]
-    for i in range(full, d):
-        for k in range(n):
-            a0 = 0.0
+                p[j] += a0 * r0[j] + a1 * r1[j] + a2 * r2[j] + a3 * r3[j]
+                q[j] += b0 * r0[j] + b1 * r1[j] + b2 * r2[j] + b3 * r3[j]
+        for i in range(full, d):
+            a0, b0 = zero, zero
             for j in range(i + 1):
-                a0 += factor[i, j] * pull[k, j]
-            m0 = noise * normals[k, i] - step * min(max(a0, -most), most)
+                a0 += factor[i, j] * u[j]
+                b0 += factor[i, j] * v[j]
+            a0 = number(noise * normals[k, i] - step * min(max(a0, -most), most))
+            b0 = number(noise * normals[other, i] - step * min(max(b0, -most), most))
             for j in range(i + 1):
-                particles[k, j] += m0 * factor[i, j]
+                p[j] += a0 * factor[i, j]
+                q[j] += b0 * factor[i, j]
 
 
 @kernel
@@ -125,11 +165,12 @@ def absorb(
     """
     if variance <= 0.0:
         return
-    d, target = row.shape[0], (margin if squared else 1.0) * (1.0 - 2.0 * loss)
+    d, target, number = row.shape[0], (margin if squared else 1.0) * (1.0 - 2.0 * loss), particles.dtype.type
     for k in range(particles.shape[0]):
-        nudge, score = nudges[k], 0.0
+        nudge, total = nudges[k], number(0.0)
         for i in range(d):
-            score += particles[k, i] * row[i]
+            total += particles[k, i] * row[i]
+        score = float(total)
         start = score + variance * nudge
         moved = (start + variance * target) / (1.0 + variance)
         if moved > margin:
@@ -144,6 +185,6 @@ def absorb(
                 moved = min(-margin, (score + variance * pull) / (1.0 + variance * (1.0 - loss)))
             else:
                 moved = min(-margin, (start + variance * (1.0 - loss)) / (1.0 + variance))
-        share = (1.0 + variance) / variance * (moved - score)
+        share = number((1.0 + variance) / variance * (moved - score))
         for i in range(d):
             particles[k, i] += share * gain[i]

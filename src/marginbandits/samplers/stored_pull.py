@@ -14,9 +14,9 @@ Schmidt, Le Roux & Bach (2017), "Minimizing finite sums with the stochastic aver
 
 from collections.abc import Mapping
 
-import numpy as np
-
-from marginbandits.samplers.particles import slopes
+from marginbandits.compiled import kernel
+from marginbandits.factors import dot
+from marginbandits.samplers.particles import slope
 from marginbandits.state import Field, Journal, Record, zeros
 from marginbandits.types import Array
 
@@ -38,38 +38,63 @@ class StoredPull(Record):
         """As if no round had been looked at."""
         self.slopes[...] = self.total[...] = 0.0
 
-    def forget(self, block: int, slot: int, row: Array) -> None:
-        """Take out the round that was kept there; an empty place has slope 0."""
-        if self.slopes[block, :, slot].any():
-            self.journal.keep(self.total, block)
-            self.journal.keep(self.slopes, (block, slice(None), slot))
-            self.total[block] -= self.slopes[block, :, slot, None] * row
-            self.slopes[block, :, slot] = 0.0
-
-    def refresh(
-        self,
-        block: int,
-        which: slice,
-        at: slice,
-        particles: Array,
-        rows: Array,
-        losses: Array,
-        margin: float,
-        squared: bool,
-    ) -> None:
-        """Look at the rounds `at` again for the particles `which`: two matrix products over all of them."""
-        then, scores = self.slopes[block, which, at], particles @ rows.T
-        now = np.empty(then.shape)
-        if slopes(scores, losses, margin, squared, then, now):
-            self.journal.keep(self.total, (block, which))
-            self.journal.keep(self.slopes, (block, which, at))
-            np.clip(now, -FARTHEST, FARTHEST, out=now)
-            self.total[block, which] += (now - then) @ rows
-            self.slopes[block, which, at] = now
-
     def fields(self) -> Mapping[str, Field]:
         """The live state."""
         return {
             "slopes": Field(self.slopes, -FARTHEST, FARTHEST, per_block=True),
             "total": Field(self.total, per_block=True),
         }
+
+
+@kernel
+def forget(slopes: Array, total: Array, slot: int, row: Array) -> None:
+    """Take out of a block the round that was kept there; an empty place has slope 0."""
+    for k in range(slopes.shape[0]):
+        if slopes[k, slot] != 0.0:
+            for j in range(row.shape[0]):
+                total[k, j] -= slopes[k, slot] * row[j]
+            slopes[k, slot] = 0.0
+
+
+@kernel
+def refresh(
+    slopes: Array,
+    total: Array,
+    particles: Array,
+    rows: Array,
+    losses: Array,
+    first: int,
+    last: int,
+    start: int,
+    end: int,
+    margin: float,
+    squared: bool,
+) -> None:
+    """Look at a block's rounds from `start` to `end` again, for its particles from `first` to `last`."""
+    d, zero = rows.shape[1], rows.dtype.type(0.0)
+    even = last - (last - first) % 2
+    for i in range(start, end):
+        row = rows[i]
+        for k in range(first, even, 2):  # two particles at once
+            p, q = particles[k], particles[k + 1]
+            s, t = zero, zero
+            for j in range(d):
+                s += p[j] * row[j]
+                t += q[j] * row[j]
+            _change(slopes[k], total[k], i, row, s, losses[i], margin, squared)
+            _change(slopes[k + 1], total[k + 1], i, row, t, losses[i], margin, squared)
+        if even < last:
+            _change(slopes[even], total[even], i, row, dot(particles[even], row), losses[i], margin, squared)
+
+
+@kernel
+def _change(
+    slopes: Array, total: Array, i: int, row: Array, score: float, loss: float, margin: float, squared: bool
+) -> None:
+    """Remember the slope of round i as it is now, and move the sum by what changed."""
+    then = slopes[i]
+    now = min(max(slope(score, loss, margin, squared), -FARTHEST), FARTHEST)
+    if now != then:
+        slopes[i] = now
+        for j in range(row.shape[0]):
+            total[j] += (now - then) * row[j]

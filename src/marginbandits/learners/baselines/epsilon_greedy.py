@@ -31,7 +31,7 @@ __all__ = ["EpsilonGreedy"]
 
 @kernel
 def _law_one(rows: Array, starts: npt.NDArray[np.int64], mask: Mask, state: Any, law: Array) -> bool:
-    models, _, epsilon = state
+    models, _, _, epsilon = state
     predict(models, rows, False, starts, law)
     if not laws.greedy_each(law, starts, mask, law):
         return False

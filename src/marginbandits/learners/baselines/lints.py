@@ -49,7 +49,7 @@ Places = npt.NDArray[np.int64]
 
 @kernel
 def _law_one(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    models, _, scale, mean, deviation, work = state
+    models, _, _, scale, mean, deviation, work = state
     for a in range(mask.shape[0]):
         mean[a] = dot(models[a, -1], rows[0])
         deviation[a] = max(scale * math.sqrt(square_norm(models[a], rows[0])), 1e-150)

@@ -54,7 +54,7 @@ def _play(
 
 @kernel
 def _law_one(rows: Array, starts: npt.NDArray[np.int64], mask: Mask, state: Any, law: Array) -> bool:
-    models, _, alpha = state
+    models, _, _, alpha = state
     return bool(_play(models, rows, False, starts, alpha, mask, law))
 
 

@@ -64,7 +64,7 @@ class Monitor(Record):
         self.bins = np.zeros((BINS, 3))  # rounds, agreement, potential
         self.state = np.array([0, 1], np.int64)  # bin being filled, its width
         self.weights = np.zeros(5)  # rounds, Σw, Σw², largest, above 2
-        self._last = np.zeros(3 * BINS + 8)  # all of these before the last round, and the stamp they were kept under
+        self.before = np.zeros(3 * BINS + 8)  # all of these before the last round, and the stamp they were kept under
         self.attach(Journal())
 
     @property
@@ -79,12 +79,12 @@ class Monitor(Record):
     def observe(self, agreement: float, potential: float, weight: float) -> None:
         """Add one round."""
         stamp = self.journal.stamp
-        _observe(self.bins, self.state, self.weights, agreement, potential, weight, self._last, stamp)
+        count(self.bins, self.state, self.weights, agreement, potential, weight, self.before, stamp)
 
     def undo(self, stamp: int) -> None:
         """Put everything back as it was before the last round."""
-        if self._last[-1] == stamp:
-            bins, state, weights = np.split(self._last[:-1], [self.bins.size, self.bins.size + 2])
+        if self.before[-1] == stamp:
+            bins, state, weights = np.split(self.before[:-1], [self.bins.size, self.bins.size + 2])
             self.bins[...], self.state[:], self.weights[:] = bins.reshape(BINS, 3), state, weights
 
     def curves(self) -> tuple[npt.NDArray[np.int64], Array, Array]:
@@ -122,7 +122,7 @@ class Monitor(Record):
 
 
 @kernel
-def _observe(
+def count(
     bins: Array,
     state: npt.NDArray[np.int64],
     weights: Array,
@@ -132,6 +132,7 @@ def _observe(
     last: Array,
     stamp: int,
 ) -> None:
+    """Add one round, for other kernels too; what was there is kept in `last`."""
     n = bins.shape[0]
     last[: 3 * n], last[3 * n + 2 : -1], last[-1] = bins.ravel(), weights, stamp
     last[3 * n], last[3 * n + 1] = state[0], state[1]

@@ -8,11 +8,11 @@ out only if that gives the same bits.
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from marginbandits.oracles.ridge import Ridge
 from marginbandits.reservoir import Reservoir
 from marginbandits.state import Field
+from marginbandits.types import Array
 
 __all__ = ["REPLAYED", "relearn", "without_young_blocks"]
 
@@ -35,7 +35,7 @@ def without_young_blocks(
     replayed = np.zeros(n_blocks, bool)
     if len(young) == 0:
         return {**fields, REPLAYED: Field(replayed)}
-    fresh = Ridge(n_blocks, d, ridge.regularisation)
+    fresh = Ridge(n_blocks, d, ridge.regularisation, ridge.models.dtype.type)
     theta, factor = fresh.theta.copy(), fresh.factor.copy()
     for block in range(n_blocks):
         if block in young:
@@ -50,5 +50,5 @@ def without_young_blocks(
     return {**fields, **smaller, REPLAYED: Field(replayed)}
 
 
-def _same(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> bool:
+def _same(one: Array, other: Array) -> bool:
     return one.tobytes() == other.tobytes()

@@ -32,9 +32,9 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Unpack, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from marginbandits import laws
-from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.factors import square_norm
 from marginbandits.features import Features
@@ -43,12 +43,20 @@ from marginbandits.learners.early import Round
 from marginbandits.learners.hinge_lmc import faithful
 from marginbandits.learners.hinge_lmc.diagnostics import Monitor, RunDiagnostics
 from marginbandits.learners.hinge_lmc.files import REPLAYED, relearn, without_young_blocks
+from marginbandits.learners.hinge_lmc.rounds import (
+    LastRound,
+    law_of_round,
+    learn_one,
+    learn_round,
+    n_normals,
+    play_one,
+)
 from marginbandits.learners.hinge_lmc.wide import WidePosterior
 from marginbandits.learners.options import MaybeActionCount, Options
+from marginbandits.learners.swift import compiled_rounds
 from marginbandits.oracles.ridge import Ridge
 from marginbandits.reservoir import Reservoir
-from marginbandits.samplers.particles import absorb, langevin_step
-from marginbandits.samplers.stored_pull import FARTHEST, StoredPull
+from marginbandits.samplers.stored_pull import StoredPull
 from marginbandits.saving import Archive
 from marginbandits.state import Field, zeros
 from marginbandits.types import Array
@@ -63,11 +71,14 @@ class HingeLMC(Learner):
     `margin` is γ; `temperature` is τ, how widely particles spread, and `hope` how many of their deviations they are
     taken beyond their mean: how much is explored; `smoothing` scales the floor μ_t = smoothing/(K√t). A round moves
     `moves` of its action's particles, in turn, the share `step` of the way to the posterior's mean, and looks again at
-    `minibatch` rounds out of at most `memory` of the action that are kept: 8K (d (d + memory) + n_particles memory)
-    bytes in all, for d features. Rounds that are no longer kept count as least squares, without a margin.
+    `minibatch` rounds out of at most `memory` of the action that are kept: 4K (d (d + memory) + 2 n_particles memory)
+    bytes in all, for d features. Those that have a name have scales of their own, and are learnt in single precision;
+    others in double, which takes up to twice as much. Rounds that are no longer kept count as least squares, without a
+    margin.
     """
 
     EARLY: ClassVar[int] = 256
+    rounds: ClassVar[Any] = compiled_rounds(law_of_round, learn_round)
     constants: ClassVar[Mapping[str, float]] = {"EARLY": 2.0**20}
     journals = True
     changes_actions = True
@@ -113,24 +124,27 @@ class HingeLMC(Learner):
         if self._wide is not None:
             return {"wide": self._wide}
         self._target = self.margin if self._squared else 1.0
-        self._ridge = Ridge(n_blocks, n_features, self.regularisation)
-        size = self.memory
-        self._reservoir = Reservoir(n_blocks, size, n_features)
-        self._particles = zeros((n_blocks, self.n_particles, n_features))
+        # What is named has scales of its own, and columns of about one: single precision is enough for it.
+        number = np.float32 if isinstance(self.features, str) else np.float64
+        self._ridge = Ridge(n_blocks, n_features, self.regularisation, number)
+        self._reservoir = Reservoir(n_blocks, self.memory, n_features, number)
+        self._particles: Array = zeros((n_blocks, self.n_particles, n_features), number)
         self._scatter()
-        self._pull = StoredPull(n_blocks, self.n_particles, size, n_features)
+        self._pull = StoredPull(n_blocks, self.n_particles, self.memory, n_features)
+        self._last = LastRound(self._particles, self._pull, self.moves, self.minibatch)
         self._monitor = Monitor()
         return {
             "ridge": self._ridge,
             "reservoir": self._reservoir,
             "pull": self._pull,
             "monitor": self._monitor,
+            "last": self._last,
             "particles": Field(self._particles, per_block=True),
         }
 
     def _scatter(self) -> None:
         """Particles as they are before any round: draws of the Gaussian part."""
-        self._rng.standard_normal(out=self._particles)
+        self._rng.standard_normal(dtype=self._particles.dtype, out=self._particles)
         self._particles *= self.temperature / math.sqrt(self.regularisation)
 
     def _anew(self, rounds: Iterable[Round], *newest: Any) -> None:
@@ -161,16 +175,17 @@ class HingeLMC(Learner):
         return np.asarray(rows @ self._particles[0].T if one.shared else self._particles @ rows[0])
 
     def _law(self, one: Batch) -> Array:
-        hopeful = np.empty(len(one.mask))
-        if self._wide is None:
-            rounds = self._monitor.rounds
-            _hope(self._scores(one), self.hope, hopeful)
-        else:
-            rounds = float(self._wide.rounds[0])
+        n = len(one.mask)
+        rounds = self._monitor.rounds if self._wide is None else float(self._wide.rounds[0])
+        floor = self.smoothing / (n * math.sqrt(max(rounds, 1.0)))
+        if self._wide is not None:
             means, deviations = self._wide.scores(one)
-            hopeful[:] = means + self.hope * self.temperature * deviations
-        floor = self.smoothing / (len(one.mask) * math.sqrt(max(rounds, 1.0)))
-        return laws.floored(laws.greedy(hopeful, one), one, floor)
+            hopeful = means + self.hope * self.temperature * deviations
+            return laws.floored(laws.greedy(hopeful, one), one, floor)
+        law = np.empty(n)
+        if not play_one(dense(one.rows), one.shared, one.starts, one.mask, self._particles, self.hope, floor, law):
+            raise FloatingPointError("the model's numbers are no longer finite")
+        return law
 
     def _widths(self, batch: Batch) -> Array:
         if self._wide is not None:
@@ -187,40 +202,48 @@ class HingeLMC(Learner):
         if self._wide is not None:
             self._wide.learn(one, action, loss, self.margin, self._squared)
             return
-        rng = self._chance()
-        self._look(self._scores(one), action, loss, probability)
-        block, row = one.block(action), dense(one.rows)[one.row(action)]
-        self._journal.keep(self._particles, block)
-        particles, theta, factor = self._particles[block], self._ridge.theta[block], self._ridge.factor[block]
-        self._ridge.learn(dense(one.rows), one.row(action), block, self._target * (1.0 - 2.0 * loss))
-        nudges = self.temperature * rng.standard_normal(len(particles))
-        absorb(particles, self.margin, self._squared, row, loss, nudges, *self._ridge.last())
-        slot = self._reservoir.slot(block, rng)
-        if slot >= 0:
-            self._pull.forget(block, slot, self._reservoir.rows[block, slot])
-            self._reservoir.put(block, slot, row, loss)
-            self._refresh(block, slice(0, len(particles)), slice(slot, slot + 1))
-        seen = int(self._reservoir.seen[block])
-        first = seen % -(-len(particles) // self.moves) * self.moves
-        some = slice(first, min(first + self.moves, len(particles)))
-        self._refresh(block, some, self._reservoir.stretch(block, self.minibatch))
-        pull = self._pull.total[block, some]
-        normals = rng.standard_normal(pull.shape)
-        most = FARTHEST * self._reservoir.held(block)
-        langevin_step(particles[some], theta, factor, pull, most, self.step, self.temperature, normals)
+        self._chance()
+        given = dense(one.rows), one.shared, len(one.mask), action, loss, probability, self._noise(1)[0]
+        learn_one(*given, self._all(), self._journal.stamp)
 
-    def _refresh(self, block: int, some: slice, at: slice) -> None:
-        rows, losses, particles = self._reservoir.rows[block, at], self._reservoir.losses[block, at], self._particles
-        self._pull.refresh(block, some, at, particles[block, some], rows, losses, self.margin, self._squared)
+    def _noise(self, n: int) -> npt.NDArray[np.float32]:
+        _, n_particles, d = self._particles.shape
+        return self._rng.standard_normal((n, n_normals(n_particles, self.moves, d)), np.float32)
 
-    def _look(self, scores: Array, action: int, loss: float, probability: float) -> None:
-        """Before learning: how the particles would have done."""
-        hopeful = np.empty(len(scores))
-        _hope(scores, self.hope, hopeful)
-        agreement = np.count_nonzero(scores.argmax(0) == hopeful.argmax()) / scores.shape[1]
-        margins = float(scores[action].mean()) / self.margin
-        hinge = loss * max(1.0 + margins, 0.0) + (1.0 - loss) * max(1.0 - margins, 0.0)
-        self._monitor.observe(agreement, hinge, 1.0 / probability)
+    def _arrays(self) -> tuple[Any, ...]:
+        return self._particles, self.hope, self.smoothing, self._monitor.weights, self._all()
+
+    def _all(self) -> tuple[Any, ...]:
+        """What a round of particles is learnt by, and changes."""
+        ridge, kept, pull, last, seen = self._ridge, self._reservoir, self._pull, self._last, self._monitor
+        return (
+            self.margin,
+            self._squared,
+            self.hope,
+            self.temperature,
+            self.step,
+            self.moves,
+            self.minibatch,
+            ridge.models,
+            *ridge.room(),
+            kept.rows,
+            kept.losses,
+            kept.seen,
+            kept.next,
+            kept.gone,
+            kept.before,
+            self._particles,
+            pull.slopes,
+            pull.total,
+            last.particles,
+            last.total,
+            last.slopes,
+            last.places,
+            seen.bins,
+            seen.state,
+            seen.weights,
+            seen.before,
+        )
 
     def diagnostics(self) -> RunDiagnostics:
         """How the run is going; refused before the first round."""
@@ -265,17 +288,3 @@ class HingeLMC(Learner):
         """The share of (particle, round kept) pairs whose score was beyond the margin when last looked at."""
         held = sum(self._reservoir.held(block) for block in range(len(self._particles)))
         return float(np.count_nonzero(self._pull.slopes)) / (held * self.n_particles)
-
-
-@kernel
-def _hope(scores: Array, hope: float, out: Array) -> None:
-    """Mean + hope · deviation of each action's scores."""
-    n = scores.shape[1]
-    for a in range(scores.shape[0]):
-        total = 0.0
-        for j in range(n):
-            total += scores[a, j]
-        mean, square = total / n, 0.0
-        for j in range(n):
-            square += (scores[a, j] - mean) ** 2
-        out[a] = mean + hope * math.sqrt(square / n)

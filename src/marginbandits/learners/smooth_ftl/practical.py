@@ -32,20 +32,26 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits import laws
+from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
+from marginbandits.laws import greedy_over_floor
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.smooth_ftl import faithful
+from marginbandits.learners.smooth_ftl.grams import Grams
 from marginbandits.learners.smooth_ftl.wide import WideLeaders
 from marginbandits.oracles.two_sided import two_sided_leader
-from marginbandits.reservoir import Reservoir
+from marginbandits.reservoir import Reservoir, put
+from marginbandits.samplers.particles import scores_of
 from marginbandits.state import Field, zeros
 from marginbandits.theory import epoch_end
-from marginbandits.types import Array
+from marginbandits.types import Array, Mask
 from marginbandits.validation import Integer, Real, validated
 
 __all__ = ["SmoothFTL"]
+
+Places = npt.NDArray[np.int64]
 
 
 class SmoothFTL(Learner):
@@ -53,7 +59,7 @@ class SmoothFTL(Learner):
 
     `margin` is γ, in units where a score of ±1 stands for certainty; `alpha` is how many widths of confidence are hoped
     for, each width estimated from `n_draws`; `smoothing` scales the floor μ_t = smoothing/(K√t). O(Kd·n_draws) to act,
-    8Kd·memory bytes for d features.
+    8Kd (d + memory) bytes for d features.
     """
 
     journals = True
@@ -93,7 +99,10 @@ class SmoothFTL(Learner):
         if self._wide is not None:
             return {"wide": self._wide, "refit_at": refit_at}
         self._reservoir = Reservoir(n_blocks, self.memory, n_features)
-        self._fits = zeros((n_blocks, 1 + self.n_draws, n_features))  # the leader, then its deviations
+        self._grams = Grams(n_blocks, self.memory, n_features, self._journal)
+        # What is named has scales of its own, and columns of about one: single precision is enough to play by.
+        number = np.float32 if isinstance(self.features, str) else np.float64
+        self._fits: Array = zeros((n_blocks, 1 + self.n_draws, n_features), number)  # the leader, then its deviations
         self._fits[:, 1:] = self._rng.standard_normal(self._fits[:, 1:].shape) / math.sqrt(self.regularisation)
         return {
             "reservoir": self._reservoir,
@@ -113,10 +122,15 @@ class SmoothFTL(Learner):
         return scores[:, 0], np.sqrt((scores[:, 1:] ** 2).mean(1))
 
     def _law(self, one: Batch) -> Array:
-        scores, widths = self._scores(one)
-        seen = self._reservoir.seen if self._wide is None else self._wide.seen
-        floor = self.smoothing / (len(one.mask) * math.sqrt(max(1, seen.sum())))
-        return laws.floored(laws.greedy(scores + self.alpha * widths, one), one, floor)
+        n, seen = len(one.mask), self._reservoir.seen if self._wide is None else self._wide.seen
+        floor = self.smoothing / (n * math.sqrt(max(1, seen.sum())))
+        if self._wide is not None:
+            scores, widths = self._wide.scores(one)
+            return laws.floored(laws.greedy(scores + self.alpha * widths, one), one, floor)
+        law = np.empty(n)
+        if not play_one(dense(one.rows), one.shared, one.starts, one.mask, self._fits, self.alpha, floor, law):
+            raise FloatingPointError("the model's numbers are no longer finite")
+        return law
 
     def _predicted(self, batch: Batch) -> Array:
         return 0.5 - 0.5 * self._scores(batch)[0]
@@ -131,13 +145,13 @@ class SmoothFTL(Learner):
             if self._due(block, self._wide.seen):
                 self._wide.lead(block, self.margin)
             return
-        slot = self._reservoir.slot(block, self._chance())
-        if slot >= 0:
-            self._reservoir.put(block, slot, dense(one.rows)[one.row(action)], loss)
-        if self._due(block, self._reservoir.seen):
-            self._refit(block)
+        normal, kept = self._chance().standard_normal(), self._reservoir
+        row, stamp = dense(one.rows)[one.row(action)], self._journal.stamp
+        put(kept.rows, kept.losses, kept.seen, kept.next, block, row, loss, normal, kept.gone, kept.before, stamp)
+        if self._due(block, kept.seen):
+            self._refit(block, normal)
 
-    def _due(self, block: int, seen: npt.NDArray[np.int64]) -> bool:
+    def _due(self, block: int, seen: Places) -> bool:
         """Whether the action's next epoch begins."""
         due = bool(seen[block] >= self._refit_at[block])
         if due:
@@ -145,15 +159,36 @@ class SmoothFTL(Learner):
             self._refit_at[block] = epoch_end(int(seen[block]), self.growth)
         return due
 
-    def _refit(self, block: int) -> None:
-        n, d = self._reservoir.held(block), self._fits.shape[2]
-        rng = self._chance()
+    def _refit(self, block: int, normal: float) -> None:
+        """Find the leader of a block, and draw its deviations: by chance of its own, begun from the round's draw.
+
+        So every round takes one draw of the learner's generator, whatever it does with it.
+        """
+        kept, d = self._reservoir, self._fits.shape[2]
+        n, rng = kept.held(block), np.random.default_rng(int(np.float64(normal).view(np.uint64)))
+        rows, seen = kept.rows[block, :n], int(kept.seen[block])
         self._journal.keep(self._fits, block)
         self._fits[block, 0], self._fits[block, 1:] = two_sided_leader(
-            self._reservoir.rows[block, :n],
-            self._reservoir.losses[block, :n],
+            rows,
+            kept.losses[block, :n],
             margin=self.margin,
             regularisation=self.regularisation,
-            rounds=float(self._reservoir.seen[block]),
-            normals=(rng.standard_normal((n, self.n_draws)), rng.standard_normal((d, self.n_draws))),
+            rounds=float(seen),
+            normals=(rng.standard_normal((n if n <= d else 0, self.n_draws)), rng.standard_normal((d, self.n_draws))),
+            gram=self._grams.of(block, rows, whole=seen == n),
         )
+
+
+@kernel
+def play_one(
+    rows: Array, shared: bool, starts: Places, mask: Mask, fits: Array, alpha: float, floor: float, law: Array
+) -> bool:
+    """The law: the action of largest optimistic score, over a floor under each that is available. False at a NaN."""
+    scores = np.empty((law.shape[0], fits.shape[1]))
+    scores_of(fits, rows, shared, np.empty(fits.shape[2], fits.dtype), scores)
+    for a in range(law.shape[0]):
+        total = 0.0
+        for k in range(1, scores.shape[1]):
+            total += scores[a, k] * scores[a, k]
+        law[a] = scores[a, 0] + alpha * math.sqrt(total / (scores.shape[1] - 1))
+    return greedy_over_floor(law, starts, mask, floor, law)

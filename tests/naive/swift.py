@@ -1,0 +1,269 @@
+"""Twins of one round of the learners that have compiled rounds: how a row is played, and how it is learnt."""
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from marginbandits.learners import regression
+from marginbandits.learners.baselines import bag, cover, epsilon_greedy, lints, linucb, logistic_ts, regcb, squarecb
+from marginbandits.types import Array, Mask
+from tests.naive import regression as slow
+from tests.naive.diagonal import logistic
+from tests.naive.laws import explored, greedy_each, race_of_normals, weigh
+from tests.naive.twin import Places, mask_of, pick, some, spans, twin
+
+K = 4
+STARTS = np.array([0, K])
+
+
+def _ridges(rng: np.random.Generator) -> tuple[Any, ...]:
+    """K models and room to work in."""
+    d = pick(rng, 1, 3, 5)
+    factor = np.stack([np.tril(some(rng, d, d), -1) + np.diag(rng.uniform(0.5, 2.0, d)) for _ in range(K)])
+    return np.concatenate([factor, some(rng, K, 1, d)], axis=1), np.zeros(5 * d + 1), np.zeros((0, 0))
+
+
+def _oracles(rng: np.random.Generator) -> tuple[Any, ...]:
+    """Of some policies K regressions each; totals, span, rounds, rate, room to work in, and whether weighted."""
+    d, n = pick(rng, 1, 3, 5), 3
+    states = np.stack([np.stack([slow._states(rng, 3, d) for _ in range(K)]) for _ in range(n)])
+    totals, span, rounds = rng.uniform(1.0, 9.0, (n, 2)), np.array([0.0, 1.0]), np.array([pick(rng, 1.0, 500.0)])
+    return states, totals, span, rounds, 0.5, np.zeros(d), pick(rng, True, False)
+
+
+def _to_play(state: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:
+    return some(rng, 1, state[0].shape[-1]), STARTS, mask_of(rng, K), state, np.empty(K)
+
+
+def _to_learn(state: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:
+    return (
+        some(rng, 1, state[0].shape[-1]),
+        int(rng.integers(K)),
+        pick(rng, 0.0, 0.3, 1.0),
+        0.5,
+        mask_of(rng, K),
+        np.empty(0),
+        state,
+    )
+
+
+@twin(regression.learn_ridge, lambda rng: _to_learn(_ridges(rng), rng), tolerance=1e-7)
+def learn_ridge(
+    rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
+    models, room, unkept = state
+    slow.observe_row(models[action], rows[0], 1.0, 1.0 - loss - float(models[action, -1] @ rows[0]), room, unkept)
+
+
+@twin(regression.learn_oracle, lambda rng: _to_learn(_oracles(rng), rng))
+def learn_oracle(
+    rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
+    states, totals, span, rounds, rate, work, weighted = state
+    rounds += 1.0
+    slow.learn_row(states[0, action], totals[0], span, rows[0], loss, 1 / K if weighted else 1.0, rate, work)
+
+
+def _policies(rng: np.random.Generator) -> tuple[Array, Array, Places, Mask, Array]:
+    states = _oracles(rng)[0]
+    return states, some(rng, 1, states.shape[-1]), STARTS, mask_of(rng, K), np.empty((len(states) + 1, K))
+
+
+@twin(regression.vote, _policies)
+def vote(states: Array, rows: Array, starts: Places, mask: Mask, votes: Array) -> bool:
+    for policy, own in enumerate(votes[:-1]):
+        slow.predict_all(states[policy], rows, False, starts, own)
+        votes[-1] = -own
+        greedy_each(-np.round(own, 9), starts, mask, own)
+    return True
+
+
+def _bags(rng: np.random.Generator) -> tuple[Any, ...]:
+    state = _oracles(rng)
+    return *state, np.zeros((len(state[0]) + 1, K))
+
+
+@twin(bag._law_one, lambda rng: _to_play(_bags(rng), rng), scratch=["state"])
+def bag_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    vote(state[0], rows, starts, mask, state[7])
+    law[:] = state[7][:-1].mean(0)
+    return True
+
+
+def _bagged(rng: np.random.Generator) -> tuple[Any, ...]:
+    *given, _, state = _to_learn(_bags(rng), rng)
+    return *given, rng.poisson(1.0, len(state[0])).astype(float), state
+
+
+@twin(bag._learn_one, _bagged)
+def bag_learn(rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any) -> None:
+    states, totals, span, rounds, rate, work, weighted, _ = state
+    rounds += 1.0
+    for policy, count in enumerate([1.0, *noise[1:]]):
+        weight = count / (K * probability) if weighted else count
+        if count:
+            slow.learn_row(states[policy, action], totals[policy], span, rows[0], loss, weight, rate, work)
+
+
+def _covers(rng: np.random.Generator) -> tuple[Any, ...]:
+    """The last of the policies is the spare one, where rounds are weighted."""
+    *state, weighted = _oracles(rng)
+    n = len(state[0]) - weighted
+    return *state, weighted, 0.1, np.zeros((n + 1, K)), STARTS, *np.zeros((2, K))
+
+
+def _raising(rng: np.random.Generator) -> tuple[Array, float]:
+    law = rng.dirichlet(np.full(K, 0.4)) * mask_of(rng, K)
+    return np.round(law / law.sum(), 2) + 0.01 * (law > 0), pick(rng, 0.0, 0.3, 1.0)
+
+
+@twin(cover.raise_law, lambda rng: _whole_law(*_raising(rng)), tolerance=1e-7)
+def raise_law(law: Array, mass: float) -> None:
+    """By bisection of how much all above the floor are lowered."""
+    support = law > 0
+    floor = mass / support.sum()
+
+    def lowered(shift: float) -> Array:
+        return np.where(support, np.maximum(law - shift, floor), 0.0)
+
+    law[:] = (
+        lowered(brentq(lambda shift: lowered(shift).sum() - 1.0, -1.0, 1.0, xtol=1e-14))
+        if mass < 1
+        else support * floor
+    )
+
+
+def _whole_law(law: Array, mass: float) -> tuple[Array, float]:
+    return law / law.sum(), mass
+
+
+@twin(cover._law_one, lambda rng: _to_play(_covers(rng), rng), tolerance=1e-7, scratch=["state"])
+def cover_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    vote(state[0], rows, starts, mask, state[8])
+    law[:], n = state[8][:-1].mean(0), mask.sum()
+    raise_law(law, float(n * min(1 / n, 1 / math.sqrt(n * state[3][0]))))
+    return True
+
+
+def _covered(rng: np.random.Generator) -> tuple[Any, ...]:
+    rows, action, loss, probability, mask, noise, state = _to_learn(_covers(rng), rng)
+    mask[action] = True
+    return rows, action, loss, probability, mask, noise, state
+
+
+@twin(cover._learn_one, _covered)
+def cover_learn(
+    rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
+    states, totals, span, rounds, rate, work, weighted, psi, votes, starts, estimates, share = state
+    n_policies, n, given = len(votes) - 1, int(mask.sum()), (span, rows[0])
+    spare, costs = n_policies if weighted else 0, np.empty(K)
+    slow.predict_all(states[spare], rows, False, starts, costs)
+    costs = np.clip(costs, *span)
+    costs[action] += (loss - costs[action]) / probability
+    if weighted:
+        slow.learn_row(states[spare, action], totals[spare], *given, loss, 1 / probability, rate, work)
+    vote(states, rows, starts, mask, votes)
+    weight = 1 / (n * probability) if weighted else 1.0
+    slow.learn_row(states[0, action], totals[0], *given, loss, weight, rate, work)
+    floor = min(1 / n, 1 / math.sqrt(n * rounds[0]))
+    for policy in range(1, n_policies):
+        m = np.maximum(votes[:policy].sum(0) / n_policies, floor)
+        targets = costs - psi * floor * m[mask].sum() / m
+        for a in np.flatnonzero(mask):
+            target = float(targets[a] if weighted else np.clip(targets[a], 0, 1))
+            slow.learn_row(states[policy, a], totals[policy], *given, target, 1.0, rate, work)
+    estimates[:], share[:] = costs, votes[:-1].sum(0) / n_policies
+    rounds += 1.0
+
+
+@twin(linucb._law_one, lambda rng: _to_play((*_ridges(rng), pick(rng, 0.0, 0.7)), rng))
+def linucb_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    return bool(slow.play(state[0], rows, False, starts, state[3], mask, law))
+
+
+@twin(epsilon_greedy._law_one, lambda rng: _to_play((*_ridges(rng), pick(rng, 0.0, 0.1, 1.0)), rng))
+def epsilon_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    slow.predict(state[0], rows, False, starts, law)
+    greedy_each(np.round(law, 9), starts, mask, law)
+    explored(law, starts, mask, state[3], -1.0)
+    return True
+
+
+@twin(squarecb._law_one, lambda rng: _to_play((*_oracles(rng), 30.0), rng), tolerance=1e-6)
+def squarecb_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    slow.predict_all(state[0][0], rows, False, starts, law)
+    weigh(np.round(law, 9, out=law), starts, mask, state[7] * math.sqrt(state[3][0]), not state[6])
+    return True
+
+
+def _bounds(rng: np.random.Generator) -> tuple[Array, Array, Places, Mask, bool]:
+    low, mask = np.round(rng.random(K), 1), mask_of(rng, K)
+    return low, np.minimum(low + rng.random(K), 1.0), STARTS, mask, pick(rng, True, False)
+
+
+@twin(regcb._play, _bounds)
+def regcb_play(least: Array, most: Array, starts: Places, mask: Mask, optimistic: bool) -> bool:
+    for span in spans(starts):
+        low, some_of = least[span], mask[span]
+        own = -low if optimistic else (low <= most[span][some_of].min()).astype(float)
+        greedy_each(own, np.array([0, len(own)]), some_of, least[span])
+    return True
+
+
+def _regcb(rng: np.random.Generator) -> tuple[Any, ...]:
+    state, optimistic = _oracles(rng), pick(rng, True, False)
+    row = np.empty(0, np.int64), np.array([0, state[0].shape[-1]])
+    return _to_play((*state, 0.01, optimistic, *row, np.empty(0 if optimistic else K)), rng)
+
+
+@twin(regcb._law_one, _regcb, scratch=["state"])
+def regcb_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    states, totals, _, rounds, rate, _, _, mellowness, optimistic, columns, ends, _ = state
+    high, delta = np.empty(K), mellowness * math.log(K * max(rounds[0], 1.0))
+    slow.ranges(states[0], totals[0], columns, rows[0], ends, False, starts, delta, rate, law, high)
+    return bool(regcb_play(np.round(law, 9, out=law), np.round(high, 9), starts, mask, optimistic))
+
+
+def _rising(rng: np.random.Generator) -> tuple[Any, ...]:
+    rows, *rest = _to_play((*_ridges(rng), 0.3, *np.empty((3, K))), rng)
+    return rows + 0.1, *rest
+
+
+@twin(lints._law_one, lambda rng: _rising(rng), tolerance=1e-6, scratch=["state"])
+def lints_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    models, _, _, scale, mean, width, work = state
+    slow.predict(models, rows, False, starts, mean)
+    slow.variance(models, rows, False, starts, width)
+    return bool(race_of_normals(mean, np.maximum(scale * np.sqrt(width), 1e-9), mask, work, law))
+
+
+def _beliefs(rng: np.random.Generator) -> tuple[Any, ...]:
+    d = pick(rng, 1, 3, 5)
+    return some(rng, K, d), rng.uniform(0.1, 3.0, (K, 1, d))[:, 0].copy(), 0.3, *np.empty((3, K))
+
+
+def _believed(rng: np.random.Generator) -> tuple[Any, ...]:
+    state = _beliefs(rng)
+    return rng.uniform(0.2, 1.0, (1, state[0].shape[1])), STARTS, mask_of(rng, K), state, np.empty(K)
+
+
+@twin(logistic_ts._law_one, _believed, tolerance=1e-6, scratch=["state"])
+def logistic_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    means, precisions, scale, *_ = state
+    deviation = scale * np.sqrt((rows**2 / precisions).sum(1))
+    return bool(race_of_normals((means * rows).sum(1), deviation, mask, np.empty(K), law))
+
+
+def _believed_loss(rng: np.random.Generator) -> tuple[Any, ...]:
+    rows, _, _, state, _ = _believed(rng)
+    return rows, int(rng.integers(K)), pick(rng, 0.0, 0.3, 1.0), 0.5, mask_of(rng, K), np.empty(0), state[:2]
+
+
+@twin(logistic_ts._learn_one, _believed_loss, tolerance=1e-7)
+def logistic_learn(
+    rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
+    logistic(state[0][action], state[1][action], rows[0], 1.0 - loss, 0.0, False)

@@ -53,6 +53,20 @@ def test_a_simulation_is_its_rounds(learner: Any, monkeypatch: pytest.MonkeyPatc
     assert one.dumps() == two.dumps() == three.dumps()
 
 
+def test_fourier_features_and_first_rounds_learnt_anew() -> None:
+    env = problem(300)
+    for learner in (mb.HingeLMC, mb.LinUCB):
+        one, two = (learner(K, features="fourier", seed=0) for _ in range(2))  # type: ignore[operator]  # either
+        trace, (actions, laws) = mb.simulate(one, env), by_rounds(two, env)
+        assert one._swift is not None
+        assert trace.actions.tolist() == actions
+        assert np.array_equal(trace.laws, laws)
+        assert one.dumps() == two.dumps()
+        again = mb.loads(one.dumps())
+        assert again._swift is not None
+        assert np.array_equal(mb.simulate(again, problem(20, seed=1)).laws, mb.simulate(two, problem(20, seed=1)).laws)
+
+
 @pytest.mark.parametrize("learner", SWIFT)
 def test_the_longer_way_plays_the_same_up_to_rounding(learner: Any) -> None:
     class Longer(learner):  # type: ignore[misc]  # any of them
@@ -75,7 +89,7 @@ def test_who_goes_the_longer_way() -> None:
     for agent in [
         Timid(K, seed=0),
         mb.LinUCB(K, window=50, seed=0),
-        mb.LinUCB(K, features="fourier", seed=0),
+        mb.LinUCB(K, features=mb.Fourier(20), seed=0),
         mb.LinUCB(K, features=mb.Identity(), seed=0),
     ]:
         mb.simulate(agent, problem(20))

@@ -3,10 +3,10 @@
     python benchmarks/peers.py [--tasks narrow,wide] [--peers "Vowpal Wabbit,river"] [--repeats 3] [--install]
 
 Each measurement is a process of its own, on one thread: it prepares its data, warms up on other data, then plays.
-Theirs and ours take turns, on the same rows, in another order each time; a ratio is that of two neighbours, and the table has
-the median, the least and the most of them. Speed is rounds per second of the processor's time, losses are those of the
-rounds played, memory is the most that the process ever had, its data included. A peer that is slow plays fewer rounds,
-and so do we beside it.
+Theirs and ours take turns, on the same rows, in another order each time; a ratio is that of two neighbours, and the
+table has the median, the least and the most of them. Speed is rounds per second of the processor's time, losses are
+those of the rounds played, memory is the most that the process ever had, its data included. A peer that is slow plays
+fewer rounds, and so do we beside it.
 
     round     one after another from Python, as a service would: choose, then learn
     whole     all in one call: Vowpal Wabbit's C++ loop (--cbify) over a cached file; simulate(learner, environment)

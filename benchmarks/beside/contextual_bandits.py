@@ -35,7 +35,7 @@ class ContextualBandits:
         from contextualbandits.linreg import LinearRegression
 
         base = LinearRegression(lambda_=1.0, fit_intercept=False, method="sm")
-        shared = {"nchoices": n_actions, "random_state": self.seed, "beta_prior": None, **self.settings}
+        shared = {"nchoices": n_actions, "random_state": self.seed + 1, "beta_prior": None, **self.settings}
         linear = {"lambda_": 1.0, "fit_intercept": False, "method": "sm", "njobs": 1, **shared}
         if self.explorer == "LinUCB":
             self.bandit = online.LinUCB(**linear)

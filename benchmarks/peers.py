@@ -30,7 +30,7 @@ from pathlib import Path
 from types import ModuleType
 
 from beside import first, ours, table
-from beside.environments import interpreter, variables
+from beside.environments import ROOT, interpreter, variables
 from beside.pairs import Limits, NotMeasuredError, Side, compared
 
 PEERS = {
@@ -68,12 +68,15 @@ def main() -> None:
     parser.add_argument("--peers", default=",".join([*PEERS, "JAX"]), help="which of the peers (default: all)")
     parser.add_argument("--repeats", type=int, default=3, help="pairs of processes for each line (default: 3)")
     parser.add_argument("--rounds", type=int, default=50_000, help="at most so many rounds (default: 50000)")
-    parser.add_argument("--seconds", type=float, default=1.5, help="about so long for the slower one (default: 1.5)")
+    parser.add_argument("--seconds", type=float, default=0.5, help="about so long for the slower one (default: 0.5)")
     parser.add_argument(
         "--install",
         action=argparse.BooleanOptionalAction,
         default=False,
-        help="make the environments of peers that cannot share this one",
+        help="install what is missing: here, or in environments of their own for peers that cannot share this one",
+    )
+    parser.add_argument(
+        "--environments", type=Path, default=ROOT, help="where environments of their own are (default: the repository)"
     )
     options = parser.parse_args()
     wanted, asked = options.tasks.split(","), options.peers.split(",")
@@ -88,44 +91,56 @@ def main() -> None:
         for task in (one for one in wanted if one != "import"):
             for explorer, kind, peer, module in pairs(task):
                 if peer in asked:
-                    answer = row(task, explorer, kind, peer, module, limits, Path(folder), options.install)
-                    python, version = interpreter(module.DISTRIBUTION, False)
+                    answer = row(
+                        task, explorer, kind, peer, module, limits, Path(folder), options.install, options.environments
+                    )
+                    python, version = interpreter(module.DISTRIBUTION, options.install, options.environments)
                     (missing if python is None else versions)[peer] = version
                     print(table.label(task, explorer, kind, peer) + answer, flush=True)
     if "import" in wanted:
         print(f"\n{table.IMPORTS}")
-        importing(asked, options.repeats, missing)
+        importing(asked, options.repeats, options.install, options.environments, missing)
     if versions:
-        print("\n" + ", ".join(f"{peer} {version}" for peer, version in sorted(versions.items())))
+        print("\nversions: " + ", ".join(f"{peer} {version}" for peer, version in sorted(versions.items())))
     for peer, reason in missing.items():
         print(f"not installed: {peer}: {reason}")
 
 
 def row(
-    task: str, explorer: str, kind: str, peer: str, module: ModuleType, limits: Limits, folder: Path, install: bool
+    task: str,
+    explorer: str,
+    kind: str,
+    peer: str,
+    module: ModuleType,
+    limits: Limits,
+    folder: Path,
+    install: bool,
+    beside: Path,
 ) -> str:
     """The rest of a line: numbers, or why there are none."""
     if reason := getattr(module, "SKIPPED", {}).get((task, explorer)):
         return f" not run: {reason}"
-    python, reason = interpreter(module.DISTRIBUTION, install)
+    python, reason = interpreter(module.DISTRIBUTION, install, beside)
     if python is None:
         return " not installed"
-    theirs = Side(python, module.__name__.split(".")[1], module.make.__name__, explorer, module.EXPLORERS[explorer])
+    theirs = Side(
+        python, module.__name__.split(".")[1], module.make.__name__, explorer, tuple(module.EXPLORERS[explorer])
+    )
     own = module if hasattr(module, "Ours") else ours
-    our = Side(Path(sys.executable), own.__name__.split(".")[1], "Ours", explorer, [{}])
+    our = Side(Path(sys.executable), own.__name__.split(".")[1], "Ours", explorer)
     try:
         return table.line(compared(theirs, our, task, kind, limits, folder))
     except NotMeasuredError as failed:
         return f" not measured: {failed}"
 
 
-def importing(asked: list[str], repeats: int, missing: dict[str, str]) -> None:
+def importing(asked: list[str], repeats: int, install: bool, beside: Path, missing: dict[str, str]) -> None:
     """Lines of imports, each library in turn; the first turn fills the disk's cache and does not count."""
     pythons = {"libraries": Path(sys.executable), "marginbandits": Path(sys.executable)}
     for peer in (*PEERS, "JAX"):
         if peer in asked and peer in first.STATEMENTS:
             module = importlib.import_module(f"beside.{PEERS.get(peer, 'langevin')}")
-            python, reason = interpreter(module.DISTRIBUTION, False)
+            python, reason = interpreter(module.DISTRIBUTION, install, beside)
             if python is None:
                 missing[peer] = reason
             else:

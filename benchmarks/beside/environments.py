@@ -1,5 +1,6 @@
 """The interpreters that peers run in: this one, or an environment of their own for those that cannot share it."""
 
+import functools
 import importlib.metadata
 import os
 import subprocess
@@ -15,6 +16,7 @@ OWN = {
     ),
 }
 """Of each: what is installed as usual, and what is installed whatever it asks for."""
+PIP = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
 SINGLE = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"
 
 
@@ -25,32 +27,43 @@ def variables() -> dict[str, str]:
     return {**os.environ, **dict.fromkeys(SINGLE, "1"), "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": path}
 
 
-def interpreter(distribution: str, install: bool) -> tuple[Path | None, str]:
+@functools.cache
+def interpreter(distribution: str, install: bool, beside: Path) -> tuple[Path | None, str]:
     """Where this peer runs, or None; and its version, or why it is not there."""
     if distribution in OWN:
-        return _own(distribution, install)
-    try:
-        return Path(sys.executable), importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None, 'pip install -c constraints-bench.txt ".[bench]", which make bench does'
+        return _own(distribution, install, beside)
+    reason = 'pip install -c constraints.txt ".[bench]", as make bench does'
+    for _ in range(2):
+        try:
+            return Path(sys.executable), importlib.metadata.version(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            if install:  # alone, as one of the extra's others may be what could not be installed
+                failed = _run([*PIP, "-c", str(ROOT / "constraints.txt"), distribution], sys.executable)
+                importlib.invalidate_caches()
+                reason = failed or reason
+    return None, reason
 
 
-def _own(distribution: str, install: bool) -> tuple[Path | None, str]:
+def _own(distribution: str, install: bool, beside: Path) -> tuple[Path | None, str]:
     usual, whatever = OWN[distribution]
-    folder = ROOT / f".venv-{distribution}"
+    folder = beside.absolute() / f".venv-{distribution}"
     python, ready = folder / "bin" / "python", folder / "ready"
     pins = "\n".join([*usual, *whatever])
     if not ready.exists() or ready.read_text() != pins:
         if not install:
             return None, "has an environment of its own, which --install makes"
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        for command in (
-            [sys.executable, "-m", "venv", "--clear", str(folder)],
-            [*pip, *usual],
-            [*pip, "--no-deps", "--ignore-requires-python", *whatever],
-        ):
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                return None, (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        failed = (
+            _run(["-m", "venv", "--clear", str(folder)], sys.executable)
+            or _run([*PIP, *usual], python)
+            or _run([*PIP, "--no-deps", "--ignore-requires-python", *whatever], python)
+        )
+        if failed:
+            return None, failed
         ready.write_text(pins)
     return python, whatever[0].split("==")[1]
+
+
+def _run(words: list[str], python: str | Path) -> str:
+    """Nothing, or the last line of what went wrong."""
+    done = subprocess.run([str(python), *words], capture_output=True, text=True)
+    return (done.stderr.strip().splitlines() or ["no reason given"])[-1] if done.returncode else ""

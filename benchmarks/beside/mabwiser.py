@@ -17,6 +17,7 @@ EXPLORERS: dict[str, list[Settings]] = {
     "LinTS": [{"alpha": 0.1}, {"alpha": 0.3}],
     "EpsilonGreedy": [{"epsilon": 0.02}],
 }
+SKIPPED = {("sparse", "LinTS"): "seconds for each round"}
 
 
 class MABWiser:

@@ -21,6 +21,7 @@ EXPLORERS: dict[str, list[Settings]] = {
     "LinTS": [{"stretch": 10.0}, {"stretch": 3.0}],
     "EpsilonGreedy": [{"epsilon": 0.02}],
 }
+SKIPPED = {("sparse", "LinTS"): "seconds for each round"}
 
 
 def linear() -> Any:

@@ -1,9 +1,10 @@
 """A peer and ours on the same task: trials that choose settings and rounds, then repetitions in turns."""
 
 import dataclasses
+import functools
 import json
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from beside.environments import variables
 from beside.player import Settings
 from beside.table import Measured
 
-LEAST_ROUNDS, TRIAL, PATIENCE = 20, 10_000, 120.0
+LEAST_ROUNDS, TRIAL, PATIENCE = 10, 10_000, 90.0
 
 
 class NotMeasuredError(Exception):
@@ -27,7 +28,7 @@ class Side:
     module: str
     player: str
     explorer: str
-    choices: list[Settings]
+    choices: tuple[Settings, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,17 @@ def measure(side: Side, settings: Settings, kind: str, data: Path, rounds: int, 
     return Measured(*(answer[field.name] for field in dataclasses.fields(Measured)))
 
 
+@functools.cache
+def speed(side: Side, kind: str, data: Path, rounds: int, seconds: float) -> float:
+    """Ours, which has nothing to choose: once for all peers beside it."""
+    return measure(side, {}, kind, data, rounds, seconds, 0).rate
+
+
 def chosen(side: Side, kind: str, data: Path, rounds: int, seconds: float) -> tuple[Side, float]:
     """The way that loses least in a trial, or of gradients the fastest, and rounds per second of it."""
     found = [(measure(side, one, kind, data, rounds, seconds, 0), one) for one in side.choices]
     best, settings = min(found, key=lambda pair: (0.0 if kind == "gradient" else pair[0].loss, -pair[0].rate))
-    return dataclasses.replace(side, choices=[settings]), best.rate
+    return dataclasses.replace(side, choices=(settings,)), best.rate
 
 
 def compared(
@@ -80,12 +87,14 @@ def compared(
     seconds = limits.seconds * (3.0 if kind == "whole" else 1.0)
     first, at_most = write(0, folder), min(limits.rounds, tasks.ROWS.get(task, limits.rounds))
     their, their_rate = chosen(theirs, kind, first, at_most if kind == "whole" else min(at_most, TRIAL), seconds)
-    our, our_rate = chosen(ours, kind, first, min(at_most, TRIAL // 5), seconds)
+    our_rate = speed(ours, kind, first, min(at_most, TRIAL // 5), seconds)
     enough = max(LEAST_ROUNDS, round(float(f"{seconds * min(their_rate, our_rate):.1e}")))
     rounds = min(at_most, enough)
     pairs = []
     for repeat in range(limits.repeats):
         data = write(repeat, folder)
-        one, other = (measure(side, side.choices[0], kind, data, rounds, PATIENCE, repeat) for side in (their, our))
+        one, other = (
+            measure(side, (side.choices or ({},))[0], kind, data, rounds, PATIENCE, repeat) for side in (their, ours)
+        )
         pairs.append((one, other))
     return pairs

@@ -28,7 +28,7 @@ class Side:
     module: str
     player: str
     explorer: str
-    choices: tuple[Settings, ...] = field(default=(), compare=False)
+    choices: tuple[Settings, ...] = field(default=({},), compare=False)
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Limits:
     rounds: int
 
 
-def measure(side: Side, settings: Settings, kind: str, data: Path, rounds: int, seconds: float, seed: int) -> Measured:
-    """One process."""
+def measure(side: Side, kind: str, data: Path, rounds: int, seconds: float, seed: int) -> list[Measured]:
+    """One process, which plays every way that this side is set up."""
     ask: dict[str, Any] = {
         "module": side.module,
         "player": side.player,
         "explorer": side.explorer,
-        "settings": settings,
+        "settings": side.choices,
         "kind": kind,
         "data": str(data),
         "rounds": rounds,
@@ -62,19 +62,19 @@ def measure(side: Side, settings: Settings, kind: str, data: Path, rounds: int, 
         raise NotMeasuredError(f"took more than {PATIENCE:.0f} s") from None
     if done.returncode:
         raise NotMeasuredError((done.stderr.strip().splitlines() or [f"ended with {done.returncode}"])[-1])
-    answer = json.loads(done.stdout.splitlines()[-1])
-    return Measured(*(answer[field.name] for field in dataclasses.fields(Measured)))
+    names = [one.name for one in dataclasses.fields(Measured)]
+    return [Measured(*(answer[name] for name in names)) for answer in json.loads(done.stdout.splitlines()[-1])]
 
 
 @functools.cache
 def speed(side: Side, kind: str, data: Path, rounds: int, seconds: float) -> float:
     """Ours, which has nothing to choose: once for all peers beside it."""
-    return measure(side, {}, kind, data, rounds, seconds, 0).rate
+    return measure(side, kind, data, rounds, seconds, 0)[0].rate
 
 
 def chosen(side: Side, kind: str, data: Path, rounds: int, seconds: float) -> tuple[Side, float]:
     """The way that loses least in a trial, or of gradients the fastest, and rounds per second of it."""
-    found = [(measure(side, one, kind, data, rounds, seconds, 0), one) for one in side.choices]
+    found = list(zip(measure(side, kind, data, rounds, seconds, 0), side.choices, strict=True))
     best, settings = min(found, key=lambda pair: (0.0 if kind == "gradient" else pair[0].loss, -pair[0].rate))
     return dataclasses.replace(side, choices=(settings,)), best.rate
 
@@ -93,8 +93,6 @@ def compared(
     pairs = []
     for repeat in range(limits.repeats):
         data = write(repeat, folder)
-        one, other = (
-            measure(side, (side.choices or ({},))[0], kind, data, rounds, PATIENCE, repeat) for side in (their, ours)
-        )
+        one, other = (measure(side, kind, data, rounds, PATIENCE, repeat)[0] for side in (their, ours))
         pairs.append((one, other))
     return pairs

@@ -2,7 +2,7 @@
 
     python -m beside.worker '{"module": "mabwiser", "explorer": "LinUCB", …}'
 
-Runs that end soon are played again, from nothing, until they have taken a fifth of a second together.
+Runs that end soon are played again, from nothing, until they have taken a tenth of a second together.
 """
 
 import importlib
@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from beside.data import Data, load, peak_megabytes
+from beside.player import Settings
 
-LEAST, WARM = 0.2, 300
-"""Seconds that are measured at least; rounds to warm up on, or half a second."""
+LEAST, WARM = 0.1, 300
+"""Seconds that are measured at least; rounds to warm up on, if they take less than a third."""
 
 
 def like(data: Data, n: int) -> Data:
@@ -80,32 +81,26 @@ def main() -> None:
     kind = getattr(module, ask["player"])
     data = load(Path(ask["data"]))
 
-    def build() -> Any:
-        return kind(ask["explorer"], ask["settings"], ask["seed"])
+    def measured(settings: Settings) -> dict[str, float]:
+        def build() -> Any:
+            return kind(ask["explorer"], settings, ask["seed"])
 
-    if ask["kind"] == "gradient":
-        n, loss = gradients(build, data, ask["rounds"], ask["seconds"])
-    else:
-        play = whole if ask["kind"] == "whole" else rounds
-        play(build, like(data, WARM), 0.5)
-        spent.clear()
-        data = data.first(ask["rounds"])
-        n, loss = play(build, data, ask["seconds"])
-        while sum(cpu for _, cpu, _ in spent) < LEAST:
-            play(build, data, ask["seconds"])
-    total = np.sum(spent, 0)
-    print(
-        json.dumps(
-            {
-                "rounds": n,
-                "rate": float(total[0] / total[1]),
-                "cpu": float(total[1]),
-                "wall": float(total[2]),
-                "loss": loss,
-                "megabytes": peak_megabytes(),
-            }
-        )
-    )
+        if ask["kind"] == "gradient":
+            spent.clear()
+            n, loss = gradients(build, data, ask["rounds"], ask["seconds"])
+        else:
+            play = whole if ask["kind"] == "whole" else rounds
+            play(build, like(data, WARM), 0.3)
+            spent.clear()
+            given = data.first(ask["rounds"])
+            n, loss = play(build, given, ask["seconds"])
+            while sum(cpu for _, cpu, _ in spent) < LEAST:
+                play(build, given, ask["seconds"])
+        played, cpu, wall = np.sum(spent, 0).tolist()
+        rate = played / cpu
+        return {"rounds": n, "rate": rate, "cpu": cpu, "wall": wall, "loss": loss, "megabytes": peak_megabytes()}
+
+    print(json.dumps([measured(settings) for settings in ask["settings"]]))
 
 
 if __name__ == "__main__":

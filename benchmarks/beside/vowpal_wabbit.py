@@ -3,7 +3,8 @@
 Features have names, not numbers: numbers collide across actions. --cbify pays no heed to a seed, so rows change their
 order from one repetition to the next. Explorers that know no action features other than its own lines get one feature
 for each action and its products with the context. Lines are made, and the cache is filled, before the clock starts; a
-label is put in front of its line while it runs. SquareCB and RegCB are told probability 1 through the bindings: they
+label is put in front of its line while it runs, or, where lines are read once for both, set on what was read (without
+action features that loses the label). SquareCB and RegCB are told probability 1 through the bindings: they
 set it so themselves but for the last action, which costs them a hundredth.
 """
 
@@ -56,16 +57,17 @@ class VowpalWabbit:
         self.draw = random.Random(self.seed).random
 
     def round(self, x: Any, losses: Array) -> int:
-        law = self.model.predict([x, *self.actions] if self.by_line else x)
+        read = self.model.parse([x, *self.actions]) if self.by_line else x
+        law = self.model.predict(read)
         left, action = self.draw(), 0
         for action, share in enumerate(law):  # noqa: B007
             left -= share
             if left < 0.0:
                 break
         if self.by_line:
-            lines = [x, *self.actions]
-            lines[action + 1] = f"0:{losses[action]}:1 {lines[action + 1]}"
-            self.model.learn(lines)
+            read[action + 1].set_label_string(f"0:{losses[action]}:1")
+            self.model.learn(read)
+            self.model.finish_example(read)
         else:
             self.model.learn(f"{action + 1}:{losses[action]}:{law[action]} {x}")
         return action

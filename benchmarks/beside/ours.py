@@ -18,12 +18,9 @@ class Rows:
     def __init__(self, data: Data) -> None:
         from marginbandits.environments.base import FixedRound
 
-        self.n_actions = data.n_actions
+        self.n_actions, self.n_rounds = data.n_actions, len(data.losses)
         rows = [data.contexts[i : i + 1] for i in range(len(data.losses))]
         self.rounds = [FixedRound(x, row) for x, row in zip(rows, data.losses, strict=True)]
-
-    def __len__(self) -> int:
-        return len(self.rounds)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.rounds)

@@ -13,7 +13,7 @@ from beside.environments import variables
 from beside.player import Settings
 from beside.table import Measured
 
-LEAST_ROUNDS, TRIAL, PATIENCE = 10, 10_000, 90.0
+LEAST_ROUNDS, TRIAL, PATIENCE = 50, 10_000, 90.0
 
 
 class NotMeasuredError(Exception):

@@ -22,7 +22,9 @@ SINGLE = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NU
 
 def variables() -> dict[str, str]:
     """One thread, and our own files before others."""
-    path = os.pathsep.join(filter(None, [str(ROOT / "benchmarks"), os.environ.get("PYTHONPATH", "")]))
+    path = os.pathsep.join(
+        filter(None, [str(ROOT / "benchmarks"), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    )
     flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     return {**os.environ, **dict.fromkeys(SINGLE, "1"), "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": path}
 

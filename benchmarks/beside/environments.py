@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 OWN = {
-    # Asks for NumPy before 2 and for a Python before 3.11; its online policies run on this one.
+    # Asks for a Python before 3.11 and for PyTorch 1.12; its online policies need neither.
     "obp": (
         ["numpy==1.26.4", "scipy==1.11.4", "scikit-learn==1.3.2", "pandas==2.2.3", "tqdm==4.67.1"],
         ["obp==0.5.7"],

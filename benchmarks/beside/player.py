@@ -10,7 +10,7 @@ Settings = dict[str, Any]
 
 
 class Player(Protocol):
-    """`prepare` is not timed; `start` and `round` are. A player that has a loop of its own has `whole` too."""
+    """Only `round` is timed. A player that has a loop of its own has `whole` too."""
 
     def prepare(self, data: Data) -> Sequence[Any]:
         """The contexts in the form that this library's user would hold."""

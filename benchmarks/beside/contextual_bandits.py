@@ -1,6 +1,7 @@
 """contextualbandits, row by row: its closed-form regressions, which learn one row without the others.
 
-Thompson sampling draws from the interval of a prediction (`sample_from="ci"`). Nothing is smoothed and no arm has a prior of its own, so that all play the same game.
+Thompson sampling draws from the interval of a prediction (`sample_from="ci"`). Nothing is smoothed and no arm
+has a prior of its own, so that all play the same game.
 """
 
 from collections.abc import Sequence

@@ -5,8 +5,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+BENCH := .venv-bench
 
-.PHONY: demo test soak check browser setup clean
+.PHONY: demo test soak check bench browser setup clean
 
 demo: $(READY)          ## play the learners on five real data sets: a leaderboard and a report, in about a minute
 	$(BIN)/marginbandits bakeoff --out demo \
@@ -26,6 +27,9 @@ check: $(READY)         ## style, types, import layers, exported names = documen
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest -q tests/test_exports.py
 
+bench: $(BENCH)/ready   ## every peer beside ours, in one table, in about half an hour; installs the peers
+	$(BENCH)/bin/python benchmarks/peers.py --install
+
 browser:                ## Chromium, which the tests look at reports with: installed, where it is missing and may be
 	@.ci/browser
 
@@ -37,5 +41,11 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $(READY)
 
-clean:                  ## remove the environment and everything made
-	rm -rf $(VENV) demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+$(BENCH)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]" || \
+	  $(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $(BENCH)/ready
+
+clean:                  ## remove the environments and everything made
+	rm -rf $(VENV) $(BENCH) .venv-obp demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -55,6 +55,7 @@ SMALL: dict[str, list[str]] = {
     "python benchmarks/mixture_parts.py": ["--rounds", "20"],
     "python benchmarks/multiclass.py": ["--rounds", "20", "--seeds", "2"],
     "python benchmarks/outliers.py": ["--rounds", "40", "--seeds", "2"],
+    "python benchmarks/peers.py": ["--no-install", "--environments", ".", "--rounds", "20", "--repeats", "1"],
     "python benchmarks/ratios.py": [],
     "python benchmarks/smooth_ftl.py": ["--rounds", "50", "--rows", "3000"],
     "python benchmarks/smooth_ftl_theorem.py": ["--rounds", "4,5,6,7,8,9", "--seeds", "2"],
@@ -74,7 +75,9 @@ NOT_RUN = {
 }
 """Commands whose existence alone is checked, each with the reason."""
 
-UNSHOWN = re.compile(r"^@ lost least|^Report: |^Page: |^figure: |^# seconds$|^# tasks: |^# experiments for ")
+UNSHOWN = re.compile(
+    r"^@ lost least|^Report: |^Page: |^figure: |^# seconds$|^# tasks: |^# experiments for |^not installed: |^versions: "
+)
 """Lines of an output that a document may leave out."""
 
 FREE = [
@@ -84,6 +87,8 @@ FREE = [
     (r"^(holds at reachable T|holds|not seen at reachable T|fails as printed, holds as corrected|fails) ", "@ "),
     (r" (noise|BEYOND) ", " @ "),
     (r"not positive", "# #"),
+    (r"(?<=^import )(.+) not installed$", r"\1 # # # #"),
+    (r"^(\w+ .+ (?:round|whole|gradient) .+) not installed$", r"\1 # # # # # # # # # #"),
 ]
 """Words that the numbers decide: whose they are, and how they come out."""
 
@@ -131,8 +136,8 @@ def run(line: str, folder: Path) -> str:
         if words[0] == "make":
             made(words[1])  # the target is there
         return ""
-    if name == "make demo":
-        words = made("demo")
+    if name in ("make demo", "make bench"):
+        words = made(words[1])
         name = " ".join(words[:2])
     if name not in SMALL:
         raise AssertionError(f"nobody says how to run {line!r} in seconds: add it to SMALL")
@@ -150,8 +155,8 @@ def few(words: list[str]) -> bool:
 def made(target: str) -> list[str]:
     """The command that `make target` comes to, if there is one."""
     recipe = subprocess.run(["make", "-n", target], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    found = [line for line in commands(recipe) if "bin/marginbandits " in line]
-    return ["marginbandits", *shlex.split(found[0])[1:]] if found else []
+    found = [line for line in commands(recipe) if re.search(r"bin/(marginbandits|python benchmarks/)", line)]
+    return [Path(found[0].split()[0]).name, *shlex.split(found[0])[1:]] if found else []
 
 
 def called(words: list[str]) -> str:

@@ -1,0 +1,62 @@
+"""marginbandits, as it is shipped: contexts as they are, standardised online; probabilities; checked input."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from beside.data import Array, Data
+from beside.player import Settings
+
+DISTRIBUTION = "marginbandits"
+EXPLORERS: dict[str, list[Settings]] = {
+    name: [{}] for name in ("LinUCB", "LinTS", "EpsilonGreedy", "Bag", "SquareCB", "RegCB", "Cover")
+}
+
+
+class Rows:
+    """Sparse rows as an environment: two arrays would have to be dense."""
+
+    def __init__(self, data: Data) -> None:
+        from marginbandits.environments.base import FixedRound
+
+        self.n_actions, self.n_rounds = data.n_actions, len(data.losses)
+        rows = [data.contexts[i : i + 1] for i in range(len(data.losses))]
+        self.rounds = [FixedRound(x, row) for x, row in zip(rows, data.losses, strict=True)]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.rounds)
+
+
+class Ours:
+    """A learner by its name."""
+
+    def __init__(self, explorer: str, settings: Settings, seed: int) -> None:
+        self.explorer, self.settings, self.seed = explorer, settings, seed
+
+    def prepare(self, data: Data) -> Sequence[Any]:
+        if data.sparse:
+            return [data.contexts[i : i + 1] for i in range(len(data.losses))]
+        return data.contexts  # type: ignore[no-any-return]
+
+    def start(self, n_actions: int, n_features: int) -> None:
+        import marginbandits as mb
+
+        self.agent = getattr(mb, self.explorer)(n_actions, seed=self.seed, **self.settings)
+
+    def round(self, x: Any, losses: Array) -> int:
+        decision = self.agent.act(x)
+        self.agent.learn(x, decision, losses[decision.action])
+        return int(decision.action)
+
+    def ready(self, data: Data) -> Any:
+        import marginbandits as mb
+
+        return Rows(data) if data.sparse else mb.Oblivious.of(data.contexts, data.losses)
+
+    def whole(self, given: Any) -> float:
+        import marginbandits as mb
+
+        agent = getattr(mb, self.explorer)(given.n_actions, seed=self.seed, **self.settings)
+        return float(mb.simulate(agent, given).losses.mean())
+
+
+make = Ours

@@ -257,3 +257,13 @@ def test_diagnostics_refuse_too_little() -> None:
     with pytest.raises(ValueError, match="draws must be"):
         split_r_hat(np.zeros((2, 3)))
     assert math.isnan(effective_sample_size(np.ones((2, 8))))
+
+
+def test_single_precision_gives_the_same_gradients() -> None:
+    rng = np.random.default_rng(0)
+    for kind in (HingePotential, RampPotential):
+        F = kind(rng.standard_normal((200, 7)), rng.random(200), 0.5)
+        points = rng.standard_normal((20, 7)).astype(np.float32)
+        found = F.single_gradient()(points)
+        assert found.dtype == np.float32
+        assert np.allclose(found, F.gradient(points.astype(float)), rtol=1e-4, atol=1e-3)

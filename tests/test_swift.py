@@ -56,7 +56,7 @@ def test_a_simulation_is_its_rounds(learner: Any, monkeypatch: pytest.MonkeyPatc
 def test_fourier_features_and_first_rounds_learnt_anew() -> None:
     env = problem(300)
     for learner in (mb.HingeLMC, mb.LinUCB):
-        one, two = (learner(K, features="fourier", seed=0) for _ in range(2))  # type: ignore[operator]  # either
+        one, two = (learner(K, features="fourier", seed=0) for _ in range(2))
         trace, (actions, laws) = mb.simulate(one, env), by_rounds(two, env)
         assert one._swift is not None
         assert trace.actions.tolist() == actions

@@ -36,7 +36,7 @@ def points(explorer: str) -> Array:
 
 
 class Ours:
-    """`HingePotential.gradient`."""
+    """`HingePotential.gradient`, and its `single_gradient`."""
 
     def __init__(self, explorer: str, settings: Settings, seed: int) -> None:
         self.explorer = explorer
@@ -46,7 +46,10 @@ class Ours:
 
         weights = data.losses[:, 0]
         potential, at = HingePotential(data.contexts, weights, MARGIN), points(self.explorer)
-        return potential.gradient, at, float(potential(at).mean() / weights.sum())
+        value = float(potential(at).mean() / weights.sum())
+        if self.explorer.endswith("32"):
+            return potential.single_gradient(), at.astype(np.float32), value
+        return potential.gradient, at, value
 
 
 class JAX:

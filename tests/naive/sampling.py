@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from marginbandits.samplers import particles, stored_pull
+from marginbandits.samplers import particles, potential, stored_pull
 from marginbandits.samplers.hit_and_run import _lines, _place, _sort
 from marginbandits.types import Array
 from tests.naive import references
@@ -251,3 +251,13 @@ def absorb(
             ]
             best = points[int(np.argmin(costs))]
         w += (best - start) * (1 + variance) / variance * gain
+
+
+def _sloping(rng: np.random.Generator) -> tuple[Array, Array, float, float]:
+    n = pick(rng, 0, 1, 5)
+    return np.round(2 * some(rng, 3, n)) / 4, rng.random(n), 0.5, pick(rng, 0.0, np.inf)
+
+
+@twin(potential._slopes, _sloping)
+def slopes_of(scores: Array, weights: Array, margin: float, top: float) -> None:
+    scores[:] = np.where((scores > -margin) & (scores < top), weights, 0.0)

@@ -19,13 +19,14 @@ array([[4., 0.],
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
 from marginbandits.arrays import Numbers
+from marginbandits.compiled import kernel
 from marginbandits.types import Array
 from marginbandits.validation import Positive, Real, record, validated
 
@@ -42,6 +43,8 @@ class HingePotential:
     features: Annotated[Array, Numbers(2, low=-1e50, high=1e50, empty=True)]
     weights: Annotated[Array, Numbers(1, low=0, high=1e150, empty=True)]
     margin: Positive
+    _top: ClassVar[float] = math.inf
+    """From this score on, it is flat again."""
 
     def __post_init__(self) -> None:
         if len(self.weights) != len(self.features) or not self.features.shape[1]:
@@ -60,10 +63,24 @@ class HingePotential:
     @validated
     def gradient(self, points: Points) -> Array:
         """A subgradient at every row; at a kink, that of the flat side."""
-        rows, weights, offsets = self.pieces()
-        activity = self._activity(points, offsets)
-        active = (activity > 0.0) | ((activity == 0.0) & (weights < 0.0))
-        return np.asarray((active * (weights / self.margin)) @ rows)
+        return np.asarray(self._sloping(self._points(points), self.features, self.weights))
+
+    def single_gradient(self) -> Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]:
+        """The same as a function of rows in single precision, which it believes to be: for chains with more noise.
+
+        >>> F = HingePotential(features=np.array([[1.0, 0.0]]), weights=np.array([2.0]), margin=0.5)
+        >>> F.single_gradient()(np.zeros((1, 2), np.float32))
+        array([[4., 0.]], dtype=float32)
+        """
+        features, weights = self.features.astype(np.float32), self.weights.astype(np.float32)
+        return lambda points: self._sloping(points, features, weights)
+
+    def _sloping(self, points: Any, features: Any, weights: Any) -> Any:
+        scores = points @ features.T
+        _slopes(scores, weights, self.margin, self._top)
+        out = scores @ features
+        out /= self.margin
+        return out
 
     @validated
     def smoothed_gradient(self, width: Annotated[float, Real(0, 1e50)]) -> Callable[[Array], Array]:
@@ -94,12 +111,15 @@ class HingePotential:
             return math.inf, math.inf
         return error * math.sqrt(2.0 * math.pi) / G, 2.0 * math.pi * error / G / G
 
-    def _activity(self, points: npt.ArrayLike, offsets: Array) -> Array:
-        """A + <φ, θ>/γ of every point and piece."""
+    def _points(self, points: npt.ArrayLike) -> Array:
         at = np.asarray(points)
         if at.shape[1] != self.features.shape[1]:
             raise ValueError(f"points must be rows of {self.features.shape[1]} numbers, got shape {at.shape}")
-        scores = at @ self.features.T / self.margin
+        return at
+
+    def _activity(self, points: npt.ArrayLike, offsets: Array) -> Array:
+        """A + <φ, θ>/γ of every point and piece."""
+        scores = self._points(points) @ self.features.T / self.margin
         return np.asarray(offsets + np.tile(scores, (1, max(1, len(offsets) // max(1, len(self.weights))))))
 
 
@@ -114,6 +134,7 @@ class RampPotential(HingePotential):
     """
 
     __slots__ = ()
+    _top = 0.0
 
     def pieces(self) -> tuple[Array, Array, Array]:
         """The hinge's, and those of the hinge that is taken from it."""
@@ -124,3 +145,12 @@ class RampPotential(HingePotential):
     def __call__(self, points: Points) -> Array:
         """F at every row; not as a difference, which would lose its digits far out."""
         return np.asarray(np.clip(self._activity(points, np.ones(1)), 0.0, 1.0) @ self.weights)
+
+
+@kernel
+def _slopes(scores: Array, weights: Array, margin: float, top: float) -> None:
+    """In place of the scores <φ, θ> of every point and row: its weight where the potential is steep, 0 where flat."""
+    for i in range(scores.shape[0]):
+        for j in range(scores.shape[1]):
+            steep = scores[i, j] > -margin and scores[i, j] < top
+            scores[i, j] = weights[j] if steep else weights.dtype.type(0.0)

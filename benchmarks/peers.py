@@ -57,7 +57,8 @@ def pairs(task: str) -> Iterator[tuple[str, str, str, ModuleType]]:
         for kind in ("round", "whole"):
             for peer, name in PEERS.items():
                 module = importlib.import_module(f"beside.{name}")
-                has_kind = kind == "round" or getattr(module, "WHOLE", False)
+                whole, only = getattr(module, "WHOLE", False), getattr(module, "ONLY_WHOLE", ())
+                has_kind = explorer not in only if kind == "round" else whole
                 if explorer in module.EXPLORERS and has_kind and task in getattr(module, "TASKS", DATA):
                     yield explorer, kind, peer, module
 

@@ -51,8 +51,7 @@ def test_draws_of_many_rounds_can_be_made_at_once(features: Any) -> None:
     m = n_normals(two.n_particles, two.moves, two._particles.shape[2])
     drawn = iter(two._rng.standard_normal((50, m), np.float32))
     after = two._rng.bit_generator.state
-    two._noise = lambda n: next(drawn)[None]  # type: ignore[method-assign]  # what it would have drawn
-    two._swift = None
+    two._normals = lambda: next(drawn)  # type: ignore[method-assign]  # what it would have drawn
     assert np.array_equal(played(one, 50), played(two, 50))
     assert all(np.array_equal(array, two.state()[name]) for name, array in one.state().items())
     assert one._rng.bit_generator.state == after

@@ -19,9 +19,11 @@ from beside.player import Settings
 
 DISTRIBUTION = "vowpalwabbit"
 WHOLE = True
+ONLY_WHOLE = ("LinUCB",)
 EXPLORERS: dict[str, list[Settings]] = {
     name: [{"options": f"{option} --learning_rate {rate}"} for option in options for rate in (0.5, 3.0)]
     for name, options in {
+        "LinUCB": ["--epsilon 0.02"],  # it has none: the fastest of its explorers in its place, where runs are whole
         "EpsilonGreedy": ["--epsilon 0.02"],
         "Bag": ["--bag 8"],
         "Cover": ["--cover 8 --psi 0.1 --nounif"],

@@ -27,7 +27,7 @@ from marginbandits.compiled import kernel
 from marginbandits.state import COUNT, Field, Journal, Record, zeros
 from marginbandits.types import Array
 
-__all__ = ["Reservoir", "put"]
+__all__ = ["Reservoir"]
 
 Places = npt.NDArray[np.int64]
 

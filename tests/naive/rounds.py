@@ -205,34 +205,6 @@ def learn_one(
     sampling.langevin_step(own[first:last], theta, factor, pull[first:last], 1e6 * held, step, temperature, noise)
 
 
-def _as_called(rng: np.random.Generator) -> tuple[Any, ...]:
-    """Of vector contexts."""
-    while True:
-        rows, shared, K, action, loss, probability, normals, state, _ = _to_learn(rng)
-        if not shared:
-            beside = state[17], state[2], 0.1, state[26]
-            return rows, action, loss, probability, np.ones(K, bool), normals, (*beside, state)
-
-
-def _played(rng: np.random.Generator) -> tuple[Any, ...]:
-    rows, _, _, _, mask, _, state = _as_called(rng)
-    return rows, np.array([0, len(mask)]), mask, state, np.empty(len(mask))
-
-
-@twin(rounds.law_of_round, _played, scratch=["state"])
-def law_of_round(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    particles, hope, smoothing, weights, _ = state
-    floor = smoothing / (len(mask) * math.sqrt(max(weights[0], 1.0)))
-    return bool(play_hinge(rows, False, starts, mask, particles, hope, floor, law))
-
-
-@twin(rounds.learn_round, _as_called, tolerance=1e-6)
-def learn_round(
-    rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
-) -> None:
-    learn_one(rows, False, len(mask), action, loss, probability, noise, state[4], -1)
-
-
 def _pulling(rng: np.random.Generator) -> tuple[Array, Array, Array, float, float, int, Array]:
     n = pick(rng, 1, 2, 6)
     Z = rng.standard_normal((n, 3))

@@ -280,7 +280,10 @@ def observe(
         for j in range(rows.shape[1]):
             good &= abs(rows[i, j]) <= largest
     if good:
-        last[:-1], last[-1] = moments.ravel(), stamp
+        for k in range(moments.shape[0]):
+            for j in range(moments.shape[1]):
+                last[k * moments.shape[1] + j] = moments[k, j]
+        last[-1] = stamp
         learn_moments(rows, moments, limit, clip, named)
         standardise(rows, moments, clip, largest, named, out)
     return good

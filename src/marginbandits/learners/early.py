@@ -48,11 +48,6 @@ class Early(Record):
         self.rounds = np.zeros(1, np.int64)
         self.attach(Journal())
 
-    @property
-    def over(self) -> bool:
-        """Whether nothing will be learnt anew any more."""
-        return bool(self.rounds[0] == len(self.actions))
-
     def due(self) -> bool:
         """Whether, with the next round, it is time to learn all of them anew."""
         n = int(self.rounds[0])

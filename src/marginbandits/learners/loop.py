@@ -184,7 +184,6 @@ class Loop(Stored):
             return
         journal = self._journal
         journal.begin()
-        young = self._early is not None and not self._early.over
         try:
             try:
                 if (several or len(rounds) > 1) and self._state is not None:
@@ -200,8 +199,6 @@ class Loop(Stored):
             journal.undo()
             raise
         journal.begin()  # what was kept is kept no longer
-        if young and self._early is not None and self._early.over:
-            self._hasten()
 
     def _learn(self, batch: Batch, action: int, loss: float, probability: float) -> None:
         if self._map is None:
@@ -229,7 +226,7 @@ class Loop(Stored):
             self._anew(anew, batch, action, loss, probability)
         else:
             self._update(batch, action, loss, probability)
-        if early is not None and due and early.over:
+        if early is not None and due and early.rounds[0] == len(early.actions):
             early.give_up()
 
     def _start(self, shape: Shape, size: int | None = None) -> None:

@@ -123,7 +123,6 @@ class Stored(Parametrised, ABC):
                     raise ValueError(f"context must be a layout, a width and a kind, got {quoted(context)}")
                 learner._start(Shape(together, width, sparse and learner.takes_sparse, width == CODES), archive.room)
                 learner._restore(archive)
-                learner._hasten()
             archive.done()
             for which, generator in (("draws", learner._draws), ("rng", learner._rng)):
                 saved = saving.restore_generator(archive.header["generators"][which])

@@ -45,7 +45,7 @@ def compiled_rounds(law_one: Any, learn_one: Any) -> Any:
     They return how many rounds they did: fewer than there are contexts only if one has a value that is not within
     ±1e100, or its law is none. `mask` and `laws` have one row for all rounds, or one for each; `losses` one column, of
     the actions played, or one for each action. What is left to chance is drawn by the next of `draws`, which `used`
-    counts; without any it is -1.
+    counts.
     """
 
     @kernel
@@ -53,33 +53,32 @@ def compiled_rounds(law_one: Any, learn_one: Any) -> Any:
         mode, contexts, losses, mask, draws, used, actions, probabilities, laws, noise, features, state
     ):
         moments, limit, clip, columns, omega, phase, starts, rows = features
-        for t in range(contexts.shape[0]):
-            one = contexts[t : t + 1]
-            law, allowed = laws[t if laws.shape[0] > 1 else 0], mask[t if mask.shape[0] > 1 else 0]
-            if mode & PLAY:
-                if not standardise(one, moments, clip, LARGEST, False, rows):
+        for half in range(2 * contexts.shape[0]):  # what is played, then what is learnt, with features of each moment
+            t, learning = half // 2, half % 2 == 1
+            if not mode & (LEARN if learning else PLAY):
+                continue
+            one, allowed = contexts[t : t + 1], mask[t if mask.shape[0] > 1 else 0]
+            for j in range(one.shape[1]):
+                if not abs(one[0, j]) <= LARGEST:
                     return t
-                beside(columns, omega, phase, rows)
-                if not law_one(rows, starts, allowed, state, law):
-                    return t
+            if learning:
+                learn_moments(one, moments, limit, clip, False)
+            standardise(one, moments, clip, LARGEST, False, rows)
+            beside(columns, omega, phase, rows)
+            if learning:
+                action, by_chance = actions[t], noise[t if noise.shape[0] > 1 else 0]
+                loss = losses[t, action if losses.shape[1] > 1 else 0]
+                learn_one(rows, action, loss, max(probabilities[t], RAREST), allowed, by_chance, state)
+                continue
+            law = laws[t if laws.shape[0] > 1 else 0]
+            if not law_one(rows, starts, allowed, state, law):
+                return t
             if mode & CHOOSE:
                 action = certain(law)
-                if action < 0 and draws.shape[0] > 0:
+                if action < 0:
                     action = drawn(law, draws[used[0]])
                     used[0] += 1
-                actions[t] = action
-                probabilities[t] = law[max(action, 0)]
-            if mode & LEARN:
-                for j in range(one.shape[1]):
-                    if not abs(one[0, j]) <= LARGEST:
-                        return t
-                action = actions[t]
-                learn_moments(one, moments, limit, clip, False)
-                standardise(one, moments, clip, LARGEST, False, rows)
-                beside(columns, omega, phase, rows)
-                loss = losses[t, action if losses.shape[1] > 1 else 0]
-                drawn_for = noise[t if noise.shape[0] > 1 else 0]
-                learn_one(rows, action, loss, max(probabilities[t], RAREST), allowed, drawn_for, state)
+                actions[t], probabilities[t] = action, law[max(action, 0)]
         return contexts.shape[0]
 
     return rounds
@@ -90,7 +89,7 @@ def swift_rounds(learner: Any, shape: Shape | None, features: FeatureMap | None)
     if shape is None:
         return None
     kind = next((one for one in type(learner).__mro__ if "rounds" in vars(one)), None)
-    if kind is None or learner.window is not None or (learner._early is not None and not learner._early.over):
+    if kind is None or learner.window is not None:
         return None
     if type(features) is Standardise:
         made = *features.scaling(), *_NO_WAVES

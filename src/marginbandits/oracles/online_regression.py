@@ -201,7 +201,9 @@ def _learn_one(
 ) -> None:
     """`learn_row`; what it changes is kept in `last` first."""
     state, n = states[block], last.shape[0] - 6
-    last[:n] = state.reshape(-1)
+    for i in range(3):
+        for j in range(state.shape[1]):
+            last[i * state.shape[1] + j] = state[i, j]
     last[n], last[n + 1], last[n + 2], last[n + 3] = totals[0], totals[1], span[0], span[1]
     last[n + 4], last[n + 5] = stamp, block
     learn_row(state, totals, span, rows[at], target, importance, rate, work)

@@ -134,7 +134,12 @@ def count(
 ) -> None:
     """Add one round, for other kernels too; what was there is kept in `last`."""
     n = bins.shape[0]
-    last[: 3 * n], last[3 * n + 2 : -1], last[-1] = bins.ravel(), weights, stamp
+    for i in range(n):
+        for j in range(3):
+            last[3 * i + j] = bins[i, j]
+    for j in range(weights.shape[0]):
+        last[3 * n + 2 + j] = weights[j]
+    last[-1] = stamp
     last[3 * n], last[3 * n + 1] = state[0], state[1]
     if state[0] == n:  # all are full: neighbours merge
         for i in range(n // 2):

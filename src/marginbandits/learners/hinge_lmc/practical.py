@@ -43,17 +43,9 @@ from marginbandits.learners.early import Round
 from marginbandits.learners.hinge_lmc import faithful
 from marginbandits.learners.hinge_lmc.diagnostics import Monitor, RunDiagnostics
 from marginbandits.learners.hinge_lmc.files import REPLAYED, relearn, without_young_blocks
-from marginbandits.learners.hinge_lmc.rounds import (
-    LastRound,
-    law_of_round,
-    learn_one,
-    learn_round,
-    n_normals,
-    play_one,
-)
+from marginbandits.learners.hinge_lmc.rounds import LastRound, learn_one, n_normals, play_one
 from marginbandits.learners.hinge_lmc.wide import WidePosterior
 from marginbandits.learners.options import MaybeActionCount, Options
-from marginbandits.learners.swift import compiled_rounds
 from marginbandits.oracles.ridge import Ridge
 from marginbandits.reservoir import Reservoir
 from marginbandits.samplers.stored_pull import StoredPull
@@ -78,7 +70,6 @@ class HingeLMC(Learner):
     """
 
     EARLY: ClassVar[int] = 256
-    rounds: ClassVar[Any] = compiled_rounds(law_of_round, learn_round)
     constants: ClassVar[Mapping[str, float]] = {"EARLY": 2.0**20}
     journals = True
     changes_actions = True
@@ -202,16 +193,14 @@ class HingeLMC(Learner):
         if self._wide is not None:
             self._wide.learn(one, action, loss, self.margin, self._squared)
             return
-        self._chance()
-        given = dense(one.rows), one.shared, len(one.mask), action, loss, probability, self._noise(1)[0]
+        normals: Any = self._normals()
+        given = dense(one.rows), one.shared, len(one.mask), action, loss, probability, normals
         learn_one(*given, self._all(), self._journal.stamp)
 
-    def _noise(self, n: int) -> npt.NDArray[np.float32]:
-        _, n_particles, d = self._particles.shape
-        return self._rng.standard_normal((n, n_normals(n_particles, self.moves, d)), np.float32)
-
-    def _arrays(self) -> tuple[Any, ...]:
-        return self._particles, self.hope, self.smoothing, self._monitor.weights, self._all()
+    def _normals(self) -> npt.NDArray[np.float32]:
+        """The draws of one round."""
+        _, n, d = self._particles.shape
+        return self._chance().standard_normal(n_normals(n, self.moves, d), np.float32)
 
     def _all(self) -> tuple[Any, ...]:
         """What a round of particles is learnt by, and changes."""

@@ -26,7 +26,7 @@ from marginbandits.samplers.stored_pull import FARTHEST, StoredPull, forget, ref
 from marginbandits.state import Field, Journal, Record
 from marginbandits.types import Array, Mask
 
-__all__ = ["LastRound", "law_of_round", "learn_one", "learn_round", "n_normals", "play_one"]
+__all__ = ["LastRound", "learn_one", "n_normals", "play_one"]
 
 Places = npt.NDArray[np.int64]
 
@@ -172,19 +172,3 @@ def learn_one(
     noise = normals[n + 1 :].reshape(-1, d)
     model, most = models[block], FARTHEST * held
     langevin_step(own[first:last], model[d], model, pull[first:last], most, step, temperature, noise)
-
-
-@kernel
-def law_of_round(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    """`play_one` as compiled rounds call it."""
-    particles, hope, smoothing, weights, _ = state
-    floor = smoothing / (mask.shape[0] * math.sqrt(max(weights[0], 1.0)))
-    return bool(play_one(rows, False, starts, mask, particles, hope, floor, law))
-
-
-@kernel
-def learn_round(
-    rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
-) -> None:
-    """`learn_one` as compiled rounds call it, which are not taken back."""
-    learn_one(rows, False, mask.shape[0], action, loss, probability, noise, state[4], -1)

@@ -147,7 +147,7 @@ class Loop(Stored):
         return rows
 
     def _arrays(self) -> tuple[Any, ...]:
-        """What compiled `rounds` (`swift`) call the state, where a learner has them: live arrays, and numbers."""
+        """What compiled rounds (`swift`, `_compiled`) call the state, where a learner has them: arrays, and numbers."""
         raise NotImplementedError("a learner with compiled rounds fills `_arrays`")
 
     def _noise(self, n: int) -> npt.NDArray[Any] | None:

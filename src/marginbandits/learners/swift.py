@@ -88,7 +88,7 @@ def swift_rounds(learner: Any, shape: Shape | None, features: FeatureMap | None)
     """What plays and learns rounds of this shape in compiled code, where the learner has it and they allow."""
     if shape is None:
         return None
-    kind = next((one for one in type(learner).__mro__ if "rounds" in vars(one)), None)
+    kind = next((one for one in type(learner).__mro__ if "_compiled" in vars(one)), None)
     if kind is None or learner.window is not None:
         return None
     if type(features) is Standardise:
@@ -117,7 +117,7 @@ class Swift:
         self._quiet, self._no_noise = noise is None, _NO_NOISE if noise is None else np.empty((1, 0), noise.dtype)
         contexts = np.zeros((1, features[0].shape[1]))
         given = self._everything, _NO_DRAWS, _NO_COUNT, *self._played, self._no_law, self._no_noise, *self._arrays
-        self._rounds = entry(kind.rounds, (PLAY, contexts, self._loss, *given))
+        self._rounds = entry(kind._compiled, (PLAY, contexts, self._loss, *given))
 
     def law(self, context: Array) -> Array:
         """Of one vector, of which nothing is known but its shape and that it is plain."""

@@ -60,7 +60,7 @@ def _learn_one(rows: Array, action: int, loss: float, probability: float, mask: 
 class Bag(OracleLearner):
     """Votes of `n_policies` bootstrapped policies."""
 
-    rounds: ClassVar[Any] = compiled_rounds(_law_one, _learn_one)
+    _compiled: ClassVar[Any] = compiled_rounds(_law_one, _learn_one)
 
     @validated
     def __init__(

@@ -120,7 +120,7 @@ class Cover(OracleLearner):
     Vowpal Wabbit does.
     """
 
-    rounds: ClassVar[Any] = compiled_rounds(_law_one, _learn_one)
+    _compiled: ClassVar[Any] = compiled_rounds(_law_one, _learn_one)
 
     @validated
     def __init__(

@@ -42,7 +42,7 @@ def _law_one(rows: Array, starts: npt.NDArray[np.int64], mask: Mask, state: Any,
 class EpsilonGreedy(RidgeLearner):
     """Ridge regression per action (shared for K x d contexts), greedy but for a fixed share ε of exploration."""
 
-    rounds: ClassVar[Any] = compiled_rounds(_law_one, learn_ridge)
+    _compiled: ClassVar[Any] = compiled_rounds(_law_one, learn_ridge)
 
     @validated
     def __init__(

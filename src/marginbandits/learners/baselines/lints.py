@@ -59,7 +59,7 @@ def _law_one(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) ->
 class LinTS(RidgeLearner):
     """Posterior sampling on ridge regression; `scale` is v, the posterior's width; `n_particles` is for K x d only."""
 
-    rounds: ClassVar[Any] = compiled_rounds(_law_one, learn_ridge)
+    _compiled: ClassVar[Any] = compiled_rounds(_law_one, learn_ridge)
 
     @validated
     def __init__(

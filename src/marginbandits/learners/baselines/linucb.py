@@ -61,7 +61,7 @@ def _law_one(rows: Array, starts: npt.NDArray[np.int64], mask: Mask, state: Any,
 class LinUCB(RidgeLearner):
     """Optimism on ridge regression: `alpha` widths of confidence, `regularisation` λ."""
 
-    rounds: ClassVar[Any] = compiled_rounds(_law_one, learn_ridge)
+    _compiled: ClassVar[Any] = compiled_rounds(_law_one, learn_ridge)
 
     @validated
     def __init__(

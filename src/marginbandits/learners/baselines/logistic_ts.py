@@ -107,7 +107,7 @@ class LogisticTS(Learner):
     journals = True
     changes_actions = True
     takes_sparse = True
-    rounds: ClassVar[Any] = compiled_rounds(_law_one, _learn_one)
+    _compiled: ClassVar[Any] = compiled_rounds(_law_one, _learn_one)
 
     @validated
     def __init__(

@@ -62,7 +62,7 @@ class RegCB(OracleLearner):
     """Optimism, or uniform play among what is still plausible; `mellowness` scales the confidence."""
 
     indifferent = True
-    rounds: ClassVar[Any] = compiled_rounds(_law_one, learn_oracle)
+    _compiled: ClassVar[Any] = compiled_rounds(_law_one, learn_oracle)
 
     @validated
     def __init__(

@@ -71,7 +71,7 @@ class SquareCB(OracleLearner):
     """
 
     indifferent = True
-    rounds: ClassVar[Any] = compiled_rounds(_law_one, learn_oracle)
+    _compiled: ClassVar[Any] = compiled_rounds(_law_one, learn_oracle)
 
     @validated
     def __init__(

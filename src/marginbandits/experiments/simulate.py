@@ -48,10 +48,9 @@ def simulate(
     """
     if learner.n_actions != environment.n_actions:
         raise ValueError(f"the learner has {learner.n_actions} actions, the environment {environment.n_actions}")
-    told = progress or (lambda: None)
     learn_all = learner.learn_all if isinstance(learner, FullInformation) else None
     if isinstance(environment, Oblivious) and type(environment).__iter__ is Oblivious.__iter__:
-        return _settled(learner, learn_all, environment, laws, told)
+        return _settled(learner, learn_all, environment, laws, progress)
     actions, probabilities, losses, tables, kept = [], [], [], [], []
     for current in environment:
         decision = learner.act(current.context)
@@ -68,7 +67,8 @@ def simulate(
                 kept.append(decision.distribution)
             if current.losses is not None:
                 tables.append(current.losses)
-        told()
+        if progress is not None:
+            progress()
     all_losses = np.array(tables) if tables else None
     return Trace(np.array(actions, np.int64), np.array(probabilities), np.array(losses), all_losses, np.array(kept))
 
@@ -78,7 +78,7 @@ def _settled(
     learn_all: Callable[..., object] | None,
     environment: Oblivious,
     laws: bool,
-    progress: Callable[[], object],
+    progress: Callable[[], object] | None,
 ) -> Trace:
     """Rounds whose losses are all known: from where the learner can, in compiled code."""
     contexts, losses = environment.contexts, environment.losses
@@ -96,5 +96,6 @@ def _settled(
             learn_all(contexts[t], losses[t])
         action: Any = decision.action
         actions[t], probabilities[t], kept[t * laws] = action, decision.probability, decision.distribution
-        progress()
+        if progress is not None:
+            progress()
     return Trace(actions, probabilities, losses[np.arange(n), actions], losses.copy(), kept if laws else kept[:0])

@@ -164,7 +164,7 @@ class Learner(Loop, ABC):
         actions: npt.NDArray[np.int64],
         probabilities: Array,
         laws: Array,
-        progress: Callable[[], object],
+        progress: Callable[[], object] | None,
     ) -> bool:
         """Play and learn all these rounds in compiled code, as `act` and `learn` would, if there is any for them."""
         with self._lock:

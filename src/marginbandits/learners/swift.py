@@ -179,7 +179,7 @@ class Swift:
         actions: npt.NDArray[np.int64],
         probabilities: Array,
         laws: Array,
-        progress: Callable[[], object],
+        progress: Callable[[], object] | None,
     ) -> None:
         """Play and learn all rounds, every loss being known; one row of `laws` is for all that need not be kept."""
         used, bits = np.zeros(1, np.int64), self._draws.bit_generator
@@ -194,8 +194,9 @@ class Swift:
             finally:
                 bits.state = before
                 self._draws.random(int(used[0]))  # as many as were used
-            for _ in rows:
-                progress()
+            if progress is not None:
+                for _ in rows:
+                    progress()
 
 
 def _plain(rows: Any) -> Array:

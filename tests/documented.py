@@ -49,7 +49,6 @@ SMALL: dict[str, list[str]] = {
     "python benchmarks/hinge_lmc.py": ["--rounds", "50", "--turns", "1"],
     "python benchmarks/hillstrom.py": ["--splits", "2"],
     "python benchmarks/import_time.py": ["--turns", "1"],
-    "python benchmarks/linucb_round.py": ["--rounds", "50"],
     "python benchmarks/lipschitz_ftl.py": ["--rounds", "100"],
     "python benchmarks/mixture.py": ["--rounds", "40"],
     "python benchmarks/mixture_parts.py": ["--rounds", "20"],

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 import marginbandits as mb
 from marginbandits.checks import check_learner
-from marginbandits.learners.hinge_lmc.diagnostics import BINS, Monitor
+from marginbandits.learners.hinge_lmc.diagnostics import BINS, Monitor, count
 from marginbandits.types import Array
 from tests import naive
 from tests.problems import played
@@ -175,7 +175,7 @@ def test_a_monitor_keeps_sums_in_bounded_memory() -> None:
     rng = np.random.default_rng(0)
     values = rng.random((1000, 2))
     for agreement, potential in values:
-        monitor.observe(agreement, potential, 2.5)
+        count(monitor.bins, monitor.state, monitor.weights, agreement, potential, 2.5, monitor.before, 1)
     until, agreement_curve, potential_curve = monitor.curves()
     counts = np.diff(until, prepend=0)
     assert until[-1] == 1000

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from marginbandits.factors import carlson
-from marginbandits.reservoir import Reservoir
+from marginbandits.reservoir import Reservoir, stretch
 from marginbandits.samplers.particles import absorb, langevin_step
 from marginbandits.samplers.stored_pull import StoredPull, forget, refresh
 from marginbandits.surrogates import Hinge, centred
@@ -200,7 +200,7 @@ def test_a_reservoir_keeps_every_round_alike() -> None:
     for _ in range(2000):
         kept, where = Reservoir(1, 5, 1), np.full(5, -1)
         for t in range(20):
-            slot = kept.slot(0, rng)
+            slot = kept.keep(0, np.zeros(1), 0.0, rng.standard_normal())
             if slot >= 0:
                 where[slot] = t
         times[where] += 1
@@ -212,11 +212,9 @@ def test_a_reservoir_keeps_every_round_alike() -> None:
 
 
 def test_stretches_come_by_every_round_in_turn() -> None:
-    kept = Reservoir(2, 10, 1)
-    assert kept.stretch(0, 3) == slice(0, 0)
-    for _ in range(7):
-        kept.slot(1, np.random.default_rng(0))
-    assert [kept.stretch(1, 3) for _ in range(4)] == [slice(0, 3), slice(3, 6), slice(6, 7), slice(0, 3)]
+    following = np.zeros(2, np.int64)
+    assert stretch(following, 0, 0, 3) == (0, 0)
+    assert [stretch(following, 1, 7, 3) for _ in range(4)] == [(0, 3), (3, 6), (6, 7), (0, 3)]
 
 
 @pytest.mark.parametrize("squared", [True, False])

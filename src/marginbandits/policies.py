@@ -116,11 +116,8 @@ def largest_of_normals(
     if d.shape != m.shape:
         raise ValueError(f"deviation must be {len(m)} numbers, one for each mean, got {quoted(deviation)}")
     mask = _mask(available, len(m), len(m))[0]
-    widest = d[mask].max()
-    if not widest > 0.0:
-        return greedy(m, mask)
     law = np.empty(len(m))
-    race_of_normals(m, np.maximum(d, 1e-12 * widest), mask, np.empty(len(m)), law)
+    race_of_normals(m, d.copy(), mask, np.empty(len(m)), law)
     return law
 
 
@@ -240,16 +237,20 @@ def _sample(distribution: Array, draw: float) -> int:
 
 @kernel
 def race_of_normals(mean: Array, deviation: Array, available: Mask, work: Array, law: Array) -> bool:
-    """`largest_of_normals` for other kernels, each deviation being above 0; `work` is for as many numbers.
+    """`largest_of_normals` for other kernels; `work` is for as many numbers.
+
+    Deviations become, where they are less, 1e-12 of the widest: one that is certain is all but certain.
 
     With F_b the distribution of score b and G = Π F_b, P(a) = ∫ G f_a/F_a, so one grid serves all actions: the
     trapezoidal rule, on scores that the largest can have. Where the narrowest asks for too many points, actions
     narrower than the grid have one of their own. False where there are no numbers.
     """
     k = mean.shape[0]
-    floor, top, narrowest = -np.inf, -np.inf, np.inf
+    floor, top, narrowest, widest = -np.inf, -np.inf, np.inf, 0.0
     for a in range(k):
-        law[a] = 0.0
+        widest = max(widest, deviation[a]) if available[a] else widest
+    for a in range(k):
+        law[a], deviation[a] = 0.0, max(deviation[a], 1e-12 * widest, 1e-150)
         if np.isnan(mean[a]) or np.isnan(deviation[a]):
             return False
         if available[a]:

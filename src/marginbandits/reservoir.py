@@ -9,11 +9,9 @@ Vitter (1985), "Random sampling with a reservoir".
 >>> kept = Reservoir(n_blocks=1, size=2, n_features=1)
 >>> rng = np.random.default_rng(0)
 >>> for value in (1.0, 2.0, 3.0):
-...     slot = kept.slot(0, rng)
-...     if slot >= 0:
-...         kept.put(0, slot, np.array([value]), 0.0)
->>> int(kept.seen[0]), kept.held(0), kept.stretch(0, 5)
-(3, 2, slice(0, 2, None))
+...     _ = kept.keep(0, np.array([value]), 0.0, rng.standard_normal())
+>>> int(kept.seen[0]), kept.held(0)
+(3, 2)
 """
 
 import math
@@ -35,7 +33,7 @@ Places = npt.NDArray[np.int64]
 class Reservoir(Record):
     """`n_blocks` samples of `size` rounds each, in 8·n_blocks·size·n_features bytes; half of that in single precision.
 
-    One round at a time, in a kernel (`put`), it keeps itself what it changes.
+    It keeps itself what a round changes.
     """
 
     def __init__(self, n_blocks: int, size: int, n_features: int, dtype: type[np.floating[Any]] = np.float64) -> None:
@@ -56,28 +54,10 @@ class Reservoir(Record):
         """Rounds kept."""
         return min(int(self.seen[block]), int(self.losses.shape[1]))
 
-    def slot(self, block: int, rng: np.random.Generator) -> int:
-        """Count one more round, and say where to keep it: -1 is nowhere; what else is there gives way."""
-        seen, size = int(self.seen[block]), self.losses.shape[1]
-        self.journal.keep(self.seen, block)
-        self.seen[block] = min(seen + 1, COUNT)
-        at = seen if seen < size else int(rng.integers(seen + 1))
-        return at if at < size else -1
-
-    def put(self, block: int, slot: int, row: Array, loss: float) -> None:
-        """Keep a round there."""
-        self.journal.keep(self.rows, (block, slot))
-        self.journal.keep(self.losses, (block, slot))
-        self.rows[block, slot], self.losses[block, slot] = row, loss
-
-    def stretch(self, block: int, n: int) -> slice:
-        """The next `n` rounds kept, or as many as are left before it begins again."""
-        held = self.held(block)
-        start = int(self.next[block])
-        start = start if start < held else 0
-        self.journal.keep(self.next, block)
-        self.next[block] = start + n
-        return slice(start, min(start + n, held))
+    def keep(self, block: int, row: Array, loss: float, normal: float) -> int:
+        """Count one more round of a block, and say where it is kept, by a standard normal draw: -1 is nowhere."""
+        arrays = self.rows, self.losses, self.seen, self.next
+        return put(*arrays, block, row, loss, normal, self.gone, self.before, self.journal.stamp)
 
     def undo(self, stamp: int) -> None:
         """Take the last round out again."""
@@ -132,3 +112,11 @@ def put(
             rows[block, slot, j] = row[j]
         losses[block, slot] = loss
     return slot
+
+
+@kernel
+def stretch(following: Places, block: int, held: int, n: int) -> tuple[int, int]:
+    """The next `n` rounds kept, or as many as are left before it begins again: the first, and one after the last."""
+    start = following[block] if following[block] < held else 0
+    following[block] = start + n
+    return start, min(start + n, held)

@@ -155,6 +155,15 @@ def _to_learn(rng: np.random.Generator) -> tuple[Any, ...]:
     return *given[:7], tuple(given[7:]), stamp
 
 
+@twin(
+    reservoir.stretch, lambda rng: (rng.integers(0, 9, 2), int(rng.integers(2)), int(rng.integers(9)), pick(rng, 1, 4))
+)
+def stretch(following: Places, block: int, held: int, n: int) -> tuple[int, int]:
+    start = int(following[block]) if following[block] < held else 0
+    following[block] = start + n
+    return start, min(start + n, held)
+
+
 @twin(rounds.learn_one, _to_learn, tolerance=1e-6)
 def learn_one(
     rows: Array,
@@ -189,9 +198,7 @@ def learn_one(
     turns = math.ceil(n / moves)
     first = int(seen[block]) % turns * moves
     last = min(first + moves, n)
-    start = int(following[block]) if following[block] < held else 0
-    end = min(start + minibatch, held)
-    following[block] = start + minibatch
+    start, end = stretch(following, block, held, minibatch)
     places[:] = stamp, block, slot, first, last, start, end
     slopes_before[first:last, 1 : 1 + end - start] = own_slopes[first:last, start:end]
     looked = own, kept_rows[block], kept_losses[block]

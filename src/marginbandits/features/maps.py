@@ -111,6 +111,9 @@ class FeatureMap(Part, Record, ABC):
     def _observe(self, rows: Any) -> Any:
         return self._transform(rows)
 
+    def compiled(self) -> tuple[Any, ...] | None:
+        """What compiled rounds make a row of features by, where they can; see `usual`."""
+
     def _typical(self) -> Array:
         """A row that says nothing: of each column its mean so far, if it is known, or 0."""
         return np.zeros(self.n_inputs)

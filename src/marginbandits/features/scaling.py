@@ -30,6 +30,7 @@ _LEAST = 1e-200
 """A smaller sum of squares counts as no variation: contexts within ±1e100 could overflow in units of its root."""
 _FARTHEST, _LONGEST = 1e101, 1e220
 """No mean and no sum of squares is beyond these: contexts are within ±1e100, and there are at most 2^53."""
+_NO_WAVES = np.empty((0, 0), np.int64), np.empty((0, 0)), np.empty(0)
 _FIRST = 8.0
 """Rows before the first comparison: 8 normal values have a fifth of their true deviation once in 8,000 columns, 4 once
 in 60."""
@@ -126,9 +127,10 @@ class Standardise(FeatureMap):
             refuse_bad("context", rows)
         return out
 
-    def scaling(self) -> tuple[Array, float, float]:
-        """What `learn_moments` and `standardise` need of it: live moments, rows that move them, and the clip."""
-        return self._moments, self._limit, self.clip
+    def compiled(self) -> tuple[Any, ...] | None:
+        """Live moments, how many rows move them, the clip; and no waves."""
+        usual = type(self) is Standardise and not (self.sparse or self.named)
+        return (self._moments, self._limit, self.clip, *_NO_WAVES) if usual else None
 
     def _typical(self) -> Array:
         return np.array(self._moments[_MEAN])

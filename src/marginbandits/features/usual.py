@@ -42,9 +42,10 @@ class Usual(Chain):
         self._scaling, self._waves = scaling, (waves._columns, waves._omega, waves._phase)
         self._single, self._single_out = (0 if self.sparse else 1, n_inputs), (1, self.n_outputs)
 
-    def compiled(self) -> tuple[Any, ...]:
-        """What compiled rounds need of it: those of its scaling, and of its waves."""
-        return *self._scaling.scaling(), *self._waves
+    def compiled(self) -> tuple[Any, ...] | None:
+        """Those of its scaling, and its waves."""
+        scaling = self._scaling.compiled()
+        return None if scaling is None else (*scaling[:3], *self._waves)
 
     def transform(self, rows: Any) -> Any:
         """As any map's; one row at a time in as few steps as there can be."""

@@ -22,9 +22,9 @@ import numpy.typing as npt
 
 from marginbandits.compiled import entry, kernel
 from marginbandits.contexts import LARGEST, Batch, Shape, refuse_bad
-from marginbandits.features import FeatureMap, Standardise
+from marginbandits.features import FeatureMap
 from marginbandits.features.scaling import learn_moments, standardise
-from marginbandits.features.usual import Usual, beside
+from marginbandits.features.usual import beside
 from marginbandits.laws import certain, drawn
 from marginbandits.learners.inputs import FAINTEST, RAREST
 from marginbandits.types import Array
@@ -36,7 +36,6 @@ CHUNK = 4096
 """Rounds of a run between two looks at what else there is to do."""
 _HOLES = "_law", "_laws", "_update", "_learn", "_admitted", "_recipe", "_ready"
 _NO_DRAWS, _NO_COUNT, _NO_NOISE = np.empty(0), np.zeros(1, np.int64), np.empty((1, 0))
-_NO_WAVES = np.empty((0, 0), np.int64), np.empty((0, 0)), np.empty(0)
 
 
 def compiled_rounds(law_one: Any, learn_one: Any) -> Any:
@@ -86,16 +85,11 @@ def compiled_rounds(law_one: Any, learn_one: Any) -> Any:
 
 def swift_rounds(learner: Any, shape: Shape | None, features: FeatureMap | None) -> "Swift | None":
     """What plays and learns rounds of this shape in compiled code, where the learner has it and they allow."""
-    if shape is None:
+    made = None if features is None else features.compiled()
+    if shape is None or features is None or made is None:
         return None
     kind = next((one for one in type(learner).__mro__ if "_compiled" in vars(one)), None)
     if kind is None or learner.window is not None:
-        return None
-    if type(features) is Standardise:
-        made = *features.scaling(), *_NO_WAVES
-    elif type(features) is Usual:
-        made = features.compiled()
-    else:
         return None
     changed = type(learner).__mro__[: type(learner).__mro__.index(kind)]  # by who builds on it
     if shape.shared or shape.sparse or shape.named or any(hole in vars(one) for one in changed for hole in _HOLES):

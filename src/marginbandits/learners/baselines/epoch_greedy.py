@@ -104,10 +104,9 @@ class _Explored(Record):
         self.followed.attach(journal)
 
     def learn(self, one: Batch, action: int, loss: float, probability: float, rng: np.random.Generator) -> None:
-        slot = self.kept.slot(0, rng)
+        row, block = self.followed.round(dense(one.rows), one.shared, action)
+        slot = self.kept.keep(0, row, loss, rng.standard_normal())
         if slot >= 0:
-            row, block = self.followed.round(dense(one.rows), one.shared, action)
-            self.kept.put(0, slot, row, loss)
             self.journal.keep(self.blocks, slot)
             self.journal.keep(self.weights, slot)
             self.blocks[slot], self.weights[slot] = block, 1.0 / probability

@@ -52,7 +52,7 @@ def _law_one(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) ->
     models, _, _, scale, mean, deviation, work = state
     for a in range(mask.shape[0]):
         mean[a] = dot(models[a, -1], rows[0])
-        deviation[a] = max(scale * math.sqrt(square_norm(models[a], rows[0])), 1e-150)
+        deviation[a] = scale * math.sqrt(square_norm(models[a], rows[0]))
     return bool(race_of_normals(mean, deviation, mask, work, law))
 
 

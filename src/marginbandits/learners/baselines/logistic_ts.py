@@ -89,7 +89,7 @@ def _law_one(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) ->
             score += means[a, j] * rows[0, j]
             variance += rows[0, j] * rows[0, j] / precisions[a, j]
         mean[a] = min(max(score, -FAR), FAR)  # beyond these every difference is one of certainty
-        deviation[a] = min(max(scale * math.sqrt(variance), 1e-150), FAR)
+        deviation[a] = min(scale * math.sqrt(variance), FAR)
     return bool(race_of_normals(mean, deviation, mask, work, law))
 
 

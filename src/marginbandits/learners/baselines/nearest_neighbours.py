@@ -72,6 +72,4 @@ class NearestNeighbours(Learner):
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         block = one.block(action)
-        slot = self._reservoir.slot(block, self._chance())
-        if slot >= 0:
-            self._reservoir.put(block, slot, dense(one.rows)[one.row(action)], loss)
+        self._reservoir.keep(block, dense(one.rows)[one.row(action)], loss, self._chance().standard_normal())

@@ -76,11 +76,6 @@ class Monitor(Record):
         """Nothing seen."""
         self.bins[...], self.state[:], self.weights[:] = 0.0, (0, 1), 0.0
 
-    def observe(self, agreement: float, potential: float, weight: float) -> None:
-        """Add one round."""
-        stamp = self.journal.stamp
-        count(self.bins, self.state, self.weights, agreement, potential, weight, self.before, stamp)
-
     def undo(self, stamp: int) -> None:
         """Put everything back as it was before the last round."""
         if self.before[-1] == stamp:

@@ -20,7 +20,7 @@ from marginbandits.compiled import kernel
 from marginbandits.laws import greedy_over_floor
 from marginbandits.learners.hinge_lmc.diagnostics import count
 from marginbandits.oracles.ridge import learn_row
-from marginbandits.reservoir import put
+from marginbandits.reservoir import put, stretch
 from marginbandits.samplers.particles import absorb, langevin_step, scores_of
 from marginbandits.samplers.stored_pull import FARTHEST, StoredPull, forget, refresh
 from marginbandits.state import Field, Journal, Record
@@ -154,9 +154,7 @@ def learn_one(
     held = min(seen[block], size)
     first = seen[block] % -(-n // moves) * moves
     last = min(first + moves, n)
-    start = following[block] if following[block] < held else 0
-    end = min(start + minibatch, held)
-    following[block] = start + minibatch
+    start, end = stretch(following, block, held, minibatch)
     places[0], places[1], places[2], places[3], places[4] = stamp, block, slot, first, last
     places[5], places[6] = start, end
     for k in range(first, last):

@@ -42,7 +42,7 @@ from marginbandits.learners.smooth_ftl import faithful
 from marginbandits.learners.smooth_ftl.grams import Grams
 from marginbandits.learners.smooth_ftl.wide import WideLeaders
 from marginbandits.oracles.two_sided import two_sided_leader
-from marginbandits.reservoir import Reservoir, put
+from marginbandits.reservoir import Reservoir
 from marginbandits.samplers.particles import scores_of
 from marginbandits.state import Field, zeros
 from marginbandits.theory import epoch_end
@@ -146,8 +146,7 @@ class SmoothFTL(Learner):
                 self._wide.lead(block, self.margin)
             return
         normal, kept = self._chance().standard_normal(), self._reservoir
-        row, stamp = dense(one.rows)[one.row(action)], self._journal.stamp
-        put(kept.rows, kept.losses, kept.seen, kept.next, block, row, loss, normal, kept.gone, kept.before, stamp)
+        kept.keep(block, dense(one.rows)[one.row(action)], loss, normal)
         if self._due(block, kept.seen):
             self._refit(block, normal)
 

@@ -149,3 +149,43 @@ def test_a_file_cut_short_is_compiled_again(tmp_path: Path, monkeypatch: pytest.
 
 def _double(x: float) -> float:
     return 2.0 * x
+
+
+def test_kernels_made_of_kernels_are_told_apart_by_their_files(tmp_path: Path) -> None:
+    text = """
+import numpy as np
+from marginbandits.compiled import kernel
+
+@kernel
+def inner(x):
+    return x + {}
+
+def made(inner):
+    @kernel
+    def outer(x):
+        return inner(x)
+    return outer
+
+print(made(inner)(1.0))
+"""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    answers = []
+    for folder, number in (("a", 1), ("b", 2), ("a", 30), ("a", 30)):
+        script = tmp_path / folder / "mine.py"
+        script.parent.mkdir(exist_ok=True)
+        if not (script.exists() and text.format(number) == script.read_text()):
+            script.write_text(text.format(number))
+        answers.append(subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True).stdout)
+    assert answers == ["2.0\n", "3.0\n", "31.0\n", "31.0\n"]
+
+
+def test_without_machine_code_everything_is_as_it_was() -> None:
+    script = """
+import numpy as np, marginbandits as mb
+agent = mb.LinUCB(2, seed=0)
+for t in range(5):
+    agent.learn(np.ones(2) * t, agent.act(np.ones(2)), t / 5)
+print(agent.law(np.ones(2)).sum())
+"""
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    assert subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True).stdout == b"1.0\n"

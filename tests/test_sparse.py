@@ -68,7 +68,8 @@ def test_sparse_rows_teach_what_dense_ones_do(learner: Any, matrix: bool) -> Non
 @pytest.mark.parametrize("matrix", [False, True])
 @pytest.mark.parametrize("learner", SPARSE)
 def test_a_failed_sparse_round_changes_nothing(learner: Any, matrix: bool, features: Any) -> None:
-    agent, twin = (learner(K, features=features, seed=0) for _ in range(2))
+    longer = type("Longer", (learner,), {"_update": learner._update})  # compiled rounds cannot fail half way
+    agent, twin = (longer(K, features=features, seed=0) for _ in range(2))
     for each in rounds(30, matrix):
         before, update = snapshot(agent), agent._update
 
@@ -80,7 +81,7 @@ def test_a_failed_sparse_round_changes_nothing(learner: Any, matrix: bool, featu
             learnt(agent, each, sparse=True)
         assert same_arrays(before, agent.state())
         assert np.array_equal(learnt(agent, each, sparse=True), learnt(twin, each, sparse=True))
-    assert agent.dumps() == twin.dumps()
+    assert same_arrays(agent.state(), twin.state())
 
 
 @pytest.mark.parametrize("matrix", [False, True])

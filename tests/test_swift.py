@@ -1,9 +1,12 @@
 """Rounds in compiled code: which learners have them, and that nothing tells them from the longer way but time."""
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import marginbandits as mb
 from marginbandits.contexts import Batch
@@ -14,6 +17,7 @@ SWIFT: list[Any] = [
     *(mb.LinUCB, mb.EpsilonGreedy, mb.LinTS, mb.LogisticTS),
     *(mb.SquareCB, mb.RegCB, mb.Bag, mb.Cover),
 ]
+SPARSE: list[Any] = [mb.SquareCB, mb.RegCB, mb.Bag, mb.Cover, mb.LogisticTS, mb.HingeLMC]
 K, D, N = 3, 4, 90
 
 
@@ -94,10 +98,144 @@ def test_who_goes_the_longer_way() -> None:
     ]:
         mb.simulate(agent, problem(20))
         assert agent._swift is None
-    x: Any
-    for agent, x in [(mb.LinUCB(K, seed=0), np.ones((K, D))), (mb.SquareCB(K, seed=0), {"country": "DE"})]:
-        agent.learn(x, mb.Decision(0, 0.5), 0.5)
-        assert agent._swift is None
+    agent = mb.LinUCB(K, seed=0)
+    agent.learn(np.ones((K, D)), mb.Decision(0, 0.5), 0.5)
+    assert agent._swift is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "hole"),
+    [(mb.Cover, "_floor"), (mb.RegCB, "_ranges"), (mb.Bag, "_importance"), (mb.LinUCB, "_begin"), (mb.LinUCB, "act")],
+)
+def test_whoever_changes_anything_is_asked(kind: Any, hole: str) -> None:
+    asked: list[None] = []
+
+    def own(self: Any, *given: Any, **more: Any) -> Any:
+        asked.append(None)
+        return getattr(kind, hole)(self, *given, **more)
+
+    agent = type("Own", (kind,), {hole: own})(K, seed=0)
+    mb.simulate(agent, problem(20))
+    assert agent._swift is None
+    assert len(asked) >= (1 if hole == "_begin" else 19)
+    assert type("Same", (kind,), {"__init__": kind.__init__, "more": 3})(K)._swift is None  # before the first round
+    same = type("Same", (kind,), {"more": 3})(K, seed=0)
+    mb.simulate(same, problem(20))
+    assert same._swift is not None
+
+
+def test_a_parameter_that_is_set_is_obeyed() -> None:
+    agent = mb.EpsilonGreedy(2, epsilon=0.5, seed=0)
+    x = np.array([1.0, 2.0])
+    for i in range(5):
+        agent.learn(x + i, mb.Decision(0, 1.0), 0.0)
+    assert agent.law(x).tolist() == [0.75, 0.25]
+    agent.epsilon = 0.0
+    assert agent.law(x).tolist() == mb.loads(agent.dumps()).law(x).tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("learner", SWIFT)
+def test_many_rounds_of_a_fresh_learner_are_its_rounds(learner: Any) -> None:
+    env, one, two = problem(), learner(K, seed=0), learner(K, seed=0)
+    decisions = [mb.Decision(t % K, 1 / K) for t in range(N)]
+    losses = [float(env.losses[t, t % K]) for t in range(N)]
+    one.learn_many(list(env.contexts), decisions, losses)
+    for x, decision, loss in zip(env.contexts, decisions, losses, strict=True):
+        two.learn(x, decision, loss)
+    assert one.dumps() == two.dumps()
+
+
+def test_what_was_loaded_is_copied() -> None:
+    agent = mb.LinUCB(K, seed=0)
+    mb.simulate(agent, problem(5))
+    again = mb.loads(agent.dumps())
+    assert copy.deepcopy(again).dumps() == pickle.loads(pickle.dumps(again)).dumps() == agent.dumps()
+
+
+def test_one_thing_is_not_both_a_mask_and_an_offer() -> None:
+    agent, mask = mb.LinUCB(K, seed=0), [False, False, True]
+    mb.simulate(agent, problem(5))
+    with pytest.raises(ValueError, match="give available or actions"):
+        agent.act(np.ones(D), available=mask, actions=mask)
+    with pytest.raises(ValueError, match="give available or actions"):
+        agent.learn(np.ones(D), mb.Decision(0, 0.5), 0.5, available=mask, actions=mask)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_an_interrupt_after_a_round_finds_it_learnt_whole(named: bool) -> None:
+    """Python looks for signals after a call and before what it returned is kept: the round is then learnt."""
+    x: Any = {"age": 31, "country": "DE"} if named else np.ones(D)
+    agent = mb.Bag(K, seed=0)
+    agent.learn(x, mb.Decision(0, 0.5), 0.5)
+    twin = mb.loads(agent.dumps())
+    inner: Any = agent._swift
+    rounds = inner._rounds
+
+    def interrupted(*given: Any) -> None:
+        rounds(*given)
+        raise KeyboardInterrupt
+
+    inner._rounds = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn(x, mb.Decision(1, 0.5), 0.25)
+    inner._rounds = rounds
+    twin.learn(x, mb.Decision(1, 0.5), 0.25)
+    assert agent.dumps() == twin.dumps()
+
+
+@pytest.mark.parametrize("learner", SPARSE)
+def test_a_sparse_simulation_is_its_rounds(learner: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.random_array((N, 40), density=0.1, rng=rng, format="csr")
+    X = scipy.sparse.csr_array(X.toarray() * (np.arange(N) % 9 > 0)[:, None])  # some rows fill nothing
+    env = mb.Oblivious.of(X, rng.random((N, K)))
+    one, two, three = (learner(K, seed=0) for _ in range(3))
+    trace = mb.simulate(one, env)
+    actions = []
+    for t in range(N):
+        decision = two.act(X[t : t + 1])
+        two.learn(X[t : t + 1], decision, env.losses[t, decision.action])
+        actions.append(decision.action)
+    assert (one._swift is None, trace.actions.tolist()) == (False, actions)
+    assert one.dumps() == two.dumps()
+    again = mb.loads(one.dumps())
+    assert np.array_equal(again.laws(X), one.laws(X))
+    played = [mb.Decision(action, 0.5) for action in actions]
+    three.learn_many(X, played, env.losses[np.arange(N), actions])
+    four = learner(K, seed=0)
+    for t in range(N):
+        four.learn(X[t : t + 1], played[t], env.losses[t, actions[t]])
+    assert three.dumps() == four.dumps()
+
+
+@pytest.mark.parametrize("learner", SPARSE)
+def test_sparse_rows_the_longer_way_play_the_same_up_to_rounding(learner: Any) -> None:
+    longer = type("Longer", (learner,), {"_update": lambda self, *given: learner._update(self, *given)})
+    rng, (one, two) = np.random.default_rng(0), (learner(K, seed=0), longer(K, seed=0))
+    X = scipy.sparse.random_array((N, 40), density=0.1, rng=rng, format="csr")
+    env = mb.Oblivious.of(X, rng.random((N, K)))
+    assert mb.simulate(one, env).actions.tolist() == mb.simulate(two, env).actions.tolist()
+    assert (one._swift is None, two._swift is None) == (False, True)
+    states = one.state(), two.state()
+    assert all(np.allclose(states[0][name], states[1][name], rtol=1e-9, atol=1e-12) for name in states[0])
+
+
+@pytest.mark.parametrize("learner", [*SPARSE, mb.LinUCB])
+def test_names_are_played_in_compiled_code(learner: Any) -> None:
+    one, two = learner(K, seed=0), learner(K, seed=0)
+    for t in range(60):
+        x = {"age": t % 7, "country": "abc"[t % 3], "title": f"red shoe {t % 5}"}
+        for agent in (one, two):
+            decision = agent.act(x)
+            agent.learn(x, decision, float(decision.action != t % 3))
+        if t == 30:
+            two = mb.loads(two.dumps())
+    assert one._swift is not None
+    assert one.dumps() == two.dumps()
+    before = one.dumps()
+    with pytest.raises(ValueError, match="contexts"):
+        one.learn_many([{"age": 3, "new": "q"}, {"age": float("inf")}], [mb.Decision(0, 0.5)] * 2, [0.5, 0.5])
+    assert one.dumps() == before
 
 
 @pytest.mark.parametrize("learner", SWIFT)

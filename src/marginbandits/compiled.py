@@ -66,6 +66,8 @@ def entry(kernel: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
 
     Looking at the types of many arguments takes longer than a short kernel does.
     """
+    if not hasattr(kernel, "compile"):  # with NUMBA_DISABLE_JIT it is what it was
+        return cast(Callable[..., Any], kernel)
     types = tuple(map(numba.typeof, arguments))
     kernel.compile(types)
     return cast(Callable[..., Any], kernel.get_overload(types))
@@ -115,6 +117,11 @@ def _writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK)
 
 
+def _stamp(file: str) -> tuple[int, int]:
+    stat = os.stat(file)
+    return stat.st_size, stat.st_mtime_ns
+
+
 _PACKAGE = Path(__file__).parent
 _FOLDER = kernel_folder(_PACKAGE, _parent(_PACKAGE))
 
@@ -132,8 +139,7 @@ class _Locator(_CacheLocator):
         return str(_FOLDER / self.get_suitable_cache_subpath(self._py_file))
 
     def get_source_stamp(self) -> tuple[int, int]:
-        stat = os.stat(self._py_file)  # the folder stands for the package's sources; a user's kernel is not among them
-        return stat.st_size, stat.st_mtime_ns
+        return _stamp(self._py_file)  # the folder stands for the package's sources; a user's kernel is not among them
 
     def get_disambiguator(self) -> str:
         return str(self._line)
@@ -152,13 +158,13 @@ class _KernelCache(FunctionCache):
     _impl_class = _KernelCacheImpl
 
     def _index_key(self, sig: object, codegen: Any) -> Any:
-        """As numba's, but kernels that a kernel is made of are told by their names, and not by their pickles.
+        """As numba's, but kernels that a kernel is made of are told by their files and names, and not by their pickles.
 
-        Those change from process to process; what the names stand for is in the folder's.
+        Those change from process to process.
         """
-        cells = [cell.cell_contents for cell in self._py_func.__closure__ or ()]
-        names = [f"{one.__module__}.{one.__qualname__}" for one in cells]
-        return sig, codegen.magic_tuple(), _digest((self._py_func.__code__.co_code, names))
+        cells = [cell.cell_contents.__code__ for cell in self._py_func.__closure__ or ()]
+        named = [(one.co_filename, _stamp(one.co_filename), one.co_firstlineno, one.co_qualname) for one in cells]
+        return sig, codegen.magic_tuple(), _digest((self._py_func.__code__.co_code, named))
 
     # What cannot be read (no permission, a file cut short) is compiled; what cannot be kept (a disk that is full or
     # read-only) is compiled and not kept.
@@ -166,7 +172,7 @@ class _KernelCache(FunctionCache):
     def load_overload(self, sig: object, target_context: object) -> Any:
         try:
             return super().load_overload(sig, target_context)
-        except (OSError, EOFError, pickle.UnpicklingError):
+        except Exception:  # numba itself raises anything at an index that is damaged
             return None
 
     def save_overload(self, sig: object, data: object) -> None:

@@ -49,6 +49,7 @@ __all__ = [
     "refuse_width",
     "several",
     "shared",
+    "stacked",
 ]
 
 CODES = 2**49
@@ -94,6 +95,12 @@ class Sparse:
         """Columns and values of one row."""
         where = slice(self.starts[i], self.starts[i + 1])
         return self.columns[where], self.values[where]
+
+    def between(self, some: slice) -> "Sparse":
+        """Rows one after another."""
+        starts = self.starts[some.start : some.stop + 1]
+        where = slice(starts[0], starts[-1])
+        return Sparse(self.values[where], self.columns[where], starts - starts[0], self.width)
 
     def take(self, rows: Places) -> "Sparse":
         """Some of the rows, in this order."""
@@ -188,7 +195,7 @@ def shared(contexts: Sequence[Rows]) -> Batch:
     if len(contexts) == 1:
         rows: Rows = contexts[0]
     else:
-        rows = _stacked(contexts)
+        rows = stacked(contexts)
     return Batch(rows, True, starts, np.ones(int(starts[-1]), bool))
 
 
@@ -258,7 +265,7 @@ def read_many(contexts: Any, shape: Shape | None) -> tuple[list[Rows], Rows | No
         return [rows for rows, _ in read], None, True
     if not read:
         return [], np.empty((0, 1 if shape is None else shape.width)), False
-    return [], _stacked([rows for rows, _ in read]), False
+    return [], stacked([rows for rows, _ in read]), False
 
 
 def refuse_width(rows: Rows, together: bool, shape: Shape | None) -> Rows:
@@ -307,6 +314,11 @@ def _from_scipy(matrix: Any) -> Sparse:
         raise ValueError(f"context must have at most {_MOST_ROWS:,} rows, got shape {matrix.shape}")
     if matrix.shape[-1] >= CODES:
         raise ValueError(f"context must have fewer than 2^49 columns, got shape {matrix.shape}")
+    if matrix.format == "csr" and matrix.ndim == 2 and matrix.data.dtype is FLOAT64:
+        given = matrix.data, matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+        n, width = matrix.shape
+        if all(one.flags.carray and one.ndim == 1 for one in given) and _is_sound(*given, n, width, LARGEST):
+            return Sparse(*given, width)  # as most are; whatever is wrong with others is found below
     try:
         rows = scipy.sparse.csr_array(matrix.reshape(1, -1) if matrix.ndim == 1 else matrix, dtype=float)
         rows.check_format()  # SciPy itself believes whatever a matrix was made of, and compiled code would follow it
@@ -327,7 +339,7 @@ def as_sparse(rows: Rows) -> Sparse:
     return rows if isinstance(rows, Sparse) else _from_scipy(scipy.sparse.csr_array(rows))
 
 
-def _stacked(contexts: Sequence[Rows]) -> Rows:
+def stacked(contexts: Sequence[Rows]) -> Rows:
     """All rows one below the other; sparse if any of them are."""
     every = [one for one in contexts if isinstance(one, np.ndarray)]
     if len(every) == len(contexts):
@@ -337,6 +349,22 @@ def _stacked(contexts: Sequence[Rows]) -> Rows:
     starts = np.concatenate([[0], np.cumsum(lengths)])
     values, columns = (np.concatenate([getattr(one, name) for one in parts]) for name in ("values", "columns"))
     return Sparse(values, columns, starts, parts[0].width)
+
+
+@kernel
+def _is_sound(values: Array, columns: Places, starts: Places, n: int, width: int, largest: float) -> bool:
+    """Whether n rows of so many columns are in order, each column at most once, and filled with numbers but 0."""
+    if starts.shape[0] != n + 1 or starts[0] != 0 or starts[n] != values.shape[0] or columns.shape[0] != starts[n]:
+        return False
+    for i in range(n):
+        if not starts[i] <= starts[i + 1] <= starts[n]:
+            return False
+        before = -1
+        for k in range(starts[i], starts[i + 1]):
+            if not (before < columns[k] < width and 0.0 < abs(values[k]) <= largest):
+                return False
+            before = columns[k]
+    return True
 
 
 @kernel

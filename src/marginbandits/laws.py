@@ -57,7 +57,7 @@ def moved_together(means: Array, deviations: Array, batch: Batch) -> Array:
     array([0.841, 0.   , 0.159])
     """
     law = np.empty(len(means))
-    if not _moved_together(means, deviations, batch.starts, batch.mask, law):
+    if not move_together(means, deviations, batch.starts, batch.mask, law):
         raise FloatingPointError("the model's numbers are no longer finite")
     return law
 
@@ -105,8 +105,11 @@ def greedy_over_floor(scores: Array, starts: Places, mask: Mask, mu: float, law:
 
 
 @kernel
-def _moved_together(means: Array, deviations: Array, starts: Places, mask: Mask, law: Array) -> bool:
-    """Along the upper hull of the lines m + uσ, from the least slope to the largest. False at a NaN."""
+def move_together(means: Array, deviations: Array, starts: Places, mask: Mask, law: Array) -> bool:
+    """`moved_together` for other kernels. False at a NaN.
+
+    Along the upper hull of the lines m + uσ, from the least slope to the largest.
+    """
     for i in range(starts.shape[0] - 1):
         now = -1
         for k in range(starts[i], starts[i + 1]):

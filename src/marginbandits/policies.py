@@ -129,8 +129,9 @@ def _checked(name: str, value: object, rule: Constraint) -> Any:
         raise ValueError(f"{name} must be {rule}, got {quoted(value)}") from None
 
 
-_STEP, _REACH, _POINTS = 0.5, 8.0, 1024
-"""Grid of `largest_of_normals`, in deviations of the narrowest that can be the largest, and at most so many points."""
+_REACH, _PANEL = 8.0, 4.0
+"""In deviations: how far a score can be from its mean, and how wide panels are there."""
+_NODES, _SHARES = 0.5 * (1.0 + np.array(np.polynomial.legendre.leggauss(16))) - np.array([[0.0], [0.5]])
 
 
 def _by_rows(name: str, values: npt.ArrayLike, available: npt.ArrayLike | None) -> tuple[Array, Mask, Array, Array]:
@@ -241,46 +242,49 @@ def race_of_normals(mean: Array, deviation: Array, available: Mask, work: Array,
 
     Deviations become, where they are less, 1e-12 of the widest: one that is certain is all but certain.
 
-    With F_b the distribution of score b and G = Π F_b, P(a) = ∫ G f_a/F_a, so one grid serves all actions: the
-    trapezoidal rule, on scores that the largest can have. Where the narrowest asks for too many points, actions
-    narrower than the grid have one of their own. False where there are no numbers.
+    With F_b the distribution of score b and G = Π F_b, P(a) = ∫ G f_a/F_a, so the same scores serve all actions: those
+    that the largest can have, in panels no wider than what changes there asks for, by Gauss's rule in each. False where
+    there are no numbers.
     """
-    k = mean.shape[0]
-    floor, top, narrowest, widest = -np.inf, -np.inf, np.inf, 0.0
+    k, widest, best = mean.shape[0], 0.0, -1
     for a in range(k):
+        if np.isnan(mean[a]) or np.isnan(deviation[a]):
+            return False
         widest = max(widest, deviation[a]) if available[a] else widest
     for a in range(k):
         law[a], deviation[a] = 0.0, max(deviation[a], 1e-12 * widest, 1e-150)
-        if np.isnan(mean[a]) or np.isnan(deviation[a]):
-            return False
-        if available[a]:
-            floor = max(floor, mean[a] - _REACH * deviation[a])
+        if available[a] and (best < 0 or mean[a] - _REACH * deviation[a] > mean[best] - _REACH * deviation[best]):
+            best = a
+    # Scores are counted from the mean of what has the highest low end: they keep their digits there.
+    origin, score, top = mean[best], -_REACH * deviation[best], -np.inf
     for a in range(k):
-        if available[a] and mean[a] + _REACH * deviation[a] >= floor:
-            narrowest, top = min(narrowest, deviation[a]), max(top, mean[a] + _REACH * deviation[a])
-    step = max(_STEP * narrowest, (top - floor) / _POINTS)
-    for i in range(int((top - floor) / step) + 1):
-        score, product = floor + i * step, 1.0
+        if available[a]:
+            top = max(top, mean[a] - origin + _REACH * deviation[a])
+    while score < top:
+        end = top
         for b in range(k):
-            work[b] = 1.0
-            if available[b] and product > 1e-18:
-                work[b] = below(score, mean[b], deviation[b])
-                product *= work[b]
-        if product > 1e-18:
-            for a in range(k):
-                u = (score - mean[a]) / deviation[a]
-                if available[a] and abs(u) <= _REACH and step <= _STEP * deviation[a]:
-                    law[a] += step * product * math.exp(-0.5 * u * u) / (work[a] * deviation[a])
+            if available[b]:
+                begins = mean[b] - origin - _REACH * deviation[b]
+                if score < begins:
+                    end = min(end, begins)
+                elif score < mean[b] - origin + _REACH * deviation[b]:
+                    end = min(end, score + _PANEL * deviation[b])
+        for i in range(_NODES.shape[0]):
+            at, product = score + _NODES[i] * (end - score), 1.0
+            for b in range(k):
+                work[b] = 1.0
+                if available[b] and product > 1e-18:
+                    work[b] = below(at, mean[b] - origin, deviation[b])
+                    product *= work[b]
+            if product > 1e-18:
+                product *= _SHARES[i] * (end - score)
+                for a in range(k):
+                    u = (at - (mean[a] - origin)) / deviation[a]
+                    if available[a] and abs(u) <= _REACH:
+                        law[a] += product * math.exp(-0.5 * u * u) / (work[a] * deviation[a])
+        score = end
     total = 0.0
     for a in range(k):
-        if available[a] and step > _STEP * deviation[a] and mean[a] + _REACH * deviation[a] >= floor:
-            for i in range(int(2.0 * _REACH / _STEP) + 1):
-                u = i * _STEP - _REACH
-                product = _STEP * math.exp(-0.5 * u * u)
-                for b in range(k):
-                    if b != a and available[b] and product > 1e-18:
-                        product *= below(mean[a] + deviation[a] * u, mean[b], deviation[b])
-                law[a] += product
         total += law[a]
     for a in range(k):
         law[a] /= total

@@ -5,10 +5,12 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from marginbandits.learners.baselines import logistic_ts
+from marginbandits.learners.hinge_lmc import wide as wide_hinge
 from marginbandits.learners.smooth_ftl import wide
 from marginbandits.oracles import diagonal
 from marginbandits.types import Array
-from tests.naive.regression import _compressed, _dense_batch, _width
+from tests.naive.regression import _compressed, _dense_batch, _sparse_row, _width
+from tests.naive.sampling import absorb
 from tests.naive.twin import Places, pick, places, some, twin
 
 
@@ -24,7 +26,41 @@ def prior_of(values: Array, share: float) -> float:
 def _diagonal(rng: np.random.Generator) -> tuple[object, ...]:
     states, rows, shared, starts, out = _dense_batch(rng)
     precision = rng.uniform(0.1, 3.0, states[:, 0].shape)
-    return states[:, 0], precision, pick(rng, 0.0, 0.1), *_compressed(rows), shared, starts, out, np.empty_like(out)
+    columns, values, ends = _compressed(rows)
+    row = values, columns, ends, shared, starts
+    return states[:, 0], precision, pick(rng, 0.0, 0.1), *row, out, np.empty_like(out)
+
+
+def _filled(rng: np.random.Generator, *before: int) -> tuple[Array, Array, Places, Array]:
+    """Means and precisions, and a row that fills some of their columns."""
+    d = _width(rng)
+    columns, values = _sparse_row(rng, d)
+    return some(rng, *before, d), rng.uniform(0.1, 3.0, (*before, d)), columns, values
+
+
+def _to_score(rng: np.random.Generator) -> tuple[Array, Array, float, Places, Array]:
+    mean, precision, columns, values = _filled(rng)
+    return mean, precision, pick(rng, 0.0, 0.3), columns, values
+
+
+@twin(diagonal._score, _to_score)
+def score_of(mean: Array, precision: Array, prior: float, columns: Places, values: Array) -> tuple[float, float]:
+    variance = (values**2 / (precision[columns] + prior)).sum()
+    return float(mean[columns] @ values), float(np.sqrt(variance))
+
+
+def _to_score_all(rng: np.random.Generator) -> tuple[object, ...]:
+    mean, precision, columns, values = _filled(rng, 3)
+    return mean, precision, pick(rng, 0.0, 0.1), columns, values, *np.empty((2, 3))
+
+
+@twin(diagonal.score_one, _to_score_all)
+def score_one(
+    mean: Array, precision: Array, share: float, columns: Places, values: Array, means: Array, deviations: Array
+) -> None:
+    for block in range(len(means)):
+        prior = prior_of(values, share)
+        means[block], deviations[block] = score_of(mean[block], precision[block], prior, columns, values)
 
 
 @twin(diagonal._scores, _diagonal)
@@ -61,6 +97,37 @@ def logistic(mean: Array, precision: Array, row: Array, reward: float, prior: fl
     sigma = expit(score + c * spread)
     mean += c * row / (precision + prior)
     precision += row**2 * (0.25 if steady else sigma * (1 - sigma))
+
+
+def _filled_lesson(rng: np.random.Generator) -> tuple[Array, Array, Places, Array, float, float]:
+    return *_filled(rng), pick(rng, 0.0, 0.3, 1.0), pick(rng, 0.0, 0.1)
+
+
+@twin(logistic_ts._update_filled, _filled_lesson, tolerance=1e-7)
+def logistic_filled(
+    means: Array, precisions: Array, columns: Places, values: Array, reward: float, share: float
+) -> None:
+    mean, precision = means[columns], precisions[columns]
+    logistic(mean, precision, values, reward, prior_of(values, share), True)
+    means[columns], precisions[columns] = mean, precision
+
+
+def _hinge_lesson(rng: np.random.Generator) -> tuple[Array, Array, Places, Array, float, float, bool]:
+    return *_filled(rng), pick(rng, 0.0, 0.3, 1.0), *pick(rng, (0.6, True), (50.0, False))
+
+
+@twin(wide_hinge._absorb_filled, _hinge_lesson)
+def absorb_filled(
+    means: Array, precisions: Array, columns: Places, values: Array, loss: float, margin: float, squared: bool
+) -> None:
+    """As a particle without noise is moved."""
+    mean, towards = means[columns][None], values / precisions[columns]
+    variance = float(values @ towards)
+    absorb(mean, margin, squared, values, loss, np.zeros(1), towards / (1.0 + variance), variance)
+    means[columns] = mean[0]
+    score = float(mean[0] @ values)
+    beyond = squared and abs(score) > margin
+    precisions[columns] += ((loss if score > 0.0 else 1.0 - loss) if beyond else 1.0) * values * values
 
 
 def _kept(rng: np.random.Generator) -> tuple[object, ...]:

@@ -25,6 +25,25 @@ def first_bad(rows: Array, largest: float) -> int:
     return int(bad[0]) if len(bad) else -1
 
 
+def _compressed_rows(rng: np.random.Generator) -> tuple[Array, Places, Places, int, int, float]:
+    """Two rows that are as they should be, or damaged in one place."""
+    values, columns, starts = some(rng, 5) + 3.0, np.array([0, 2, 3, 1, 2]), np.array([0, 3, 5])
+    damaged = pick(rng, values, columns, starts, values[:0])
+    if len(damaged):
+        damaged[rng.integers(len(damaged))] = pick(rng, 0, -1, 4, 9, 10**6)
+    return values, columns[: pick(rng, 5, 5, 4)], starts, 2, 4, 100.0
+
+
+@twin(contexts._is_sound, _compressed_rows)
+def is_sound(values: Array, columns: Places, starts: Places, n: int, width: int, largest: float) -> bool:
+    if (len(starts), starts[0], starts[-1], len(columns)) != (n + 1, 0, len(values), len(values)):
+        return False
+    if (np.diff(starts) < 0).any() or not ((values != 0) & (np.abs(values) <= largest)).all():
+        return False
+    rows = [columns[i:j] for i, j in itertools.pairwise(starts.tolist())]
+    return all((np.diff(row) > 0).all() and ((row >= 0) & (row < width)).all() for row in rows)
+
+
 def _angles(rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
     n, q, m = pick(rng, 0, 1, 3), pick(rng, 1, 4), pick(rng, 1, 7)
     values = pick(rng, 1.0, 100.0) * some(rng, n, q, m)
@@ -59,7 +78,7 @@ def _sparse_rows(rng: np.random.Generator) -> tuple[Array, Places, Array, float,
     return pick(rng, 1.0, 1e6, 1e-150) * some(rng, len(columns)), columns, moments, pick(rng, math.inf, 10.0), 3.0
 
 
-@twin(scaling._learn_sparse, _sparse_rows)
+@twin(scaling.learn_filled, _sparse_rows)
 def learn_sparse(values: Array, columns: Places, moments: Array, limit: float, clip: float) -> None:
     for value, j in zip(values.tolist(), columns.tolist(), strict=True):
         count, square = moments[5, j], moments[1, j]
@@ -77,17 +96,17 @@ def _to_scale(rng: np.random.Generator) -> Scaled:
     n, d, bias = pick(rng, 0, 1, 8), pick(rng, 1, 6), pick(rng, False, True)
     starts = np.sort(np.r_[0, rng.integers(n + 1, size=pick(rng, 0, 2)), n])
     size = n + bias * (len(starts) - 1)
-    values, columns, scale = 3 * some(rng, n), rng.integers(d, size=n), np.abs(some(rng, d))
+    values, columns, moments = 3 * some(rng, n), rng.integers(d, size=n), np.abs(some(rng, 6, d))
     room = np.zeros(size), np.zeros(size, np.int64), np.zeros(len(starts), np.int64)
-    return values, columns, starts, scale, 2.0, d if bias else -1, *room
+    return values, columns, starts, moments, 2.0, d if bias else -1, *room
 
 
-@twin(scaling._scale_sparse, _to_scale)
+@twin(scaling.scale_filled, _to_scale)
 def scale_sparse(
     values: Array,
     columns: Places,
     starts: Places,
-    scale: Array,
+    moments: Array,
     clip: float,
     bias: int,
     out: Array,
@@ -96,7 +115,10 @@ def scale_sparse(
 ) -> None:
     found: list[tuple[float, int]] = []
     for i, (start, end) in enumerate(itertools.pairwise(starts.tolist())):
-        own = [(float(np.clip(values[k] * scale[columns[k]], -clip, clip)), int(columns[k])) for k in range(start, end)]
+        own = [
+            (float(np.clip(values[k] * moments[2, columns[k]], -clip, clip)), int(columns[k]))
+            for k in range(start, end)
+        ]
         own += [(1.0, bias)] if bias >= 0 else []
         found += [(value / math.sqrt(len(own)), column) for value, column in own]
         ends[i + 1] = len(found)

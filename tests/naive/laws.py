@@ -47,7 +47,7 @@ def _batch_lines(rng: np.random.Generator) -> tuple[Array, Array, Places, Mask, 
     return np.clip(scores, -9, 9), np.abs(some(rng, len(mask))), starts, mask, law
 
 
-@twin(laws._moved_together, _batch_lines)
+@twin(laws.move_together, _batch_lines)
 def moved_together(means: Array, deviations: Array, starts: Places, mask: Mask, law: Array) -> bool:
     """Each line is the highest between its last crossing with a flatter one and its first with a steeper one."""
     if np.isnan(means).any():

@@ -1,5 +1,7 @@
 """Twins of ridge regression and its factor, of online regression, and of learners that update in place."""
 
+import itertools
+
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import logsumexp
@@ -235,28 +237,33 @@ def _dense_batch(rng: np.random.Generator) -> tuple[Array, Array, bool, Places, 
     return _states(rng, 1 if shared else 4, 3, d), rows, shared, starts, np.empty(len(mask))
 
 
-@twin(online_regression.predict_all, _dense_batch)
-def predict_all(states: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
-    predict(states[:, :1], rows, shared, starts, out)
-
-
-def _compressed(rows: Array) -> tuple[Array, Places, Places]:
+def _compressed(rows: Array) -> tuple[Places, Array, Places]:
     ends = np.concatenate([[0], np.cumsum((rows != 0).sum(1))]).astype(np.int64)
-    return rows[rows != 0], np.nonzero(rows)[1], ends
+    return np.nonzero(rows)[1], rows[rows != 0], ends
 
 
-def _sparse_batch(rng: np.random.Generator) -> tuple[Array, Array, Places, Places, bool, Places, Array]:
+def _flat_batch(rng: np.random.Generator) -> tuple[Array, Places, Array, Places, bool, Places, Array]:
     states, rows, shared, starts, out = _dense_batch(rng)
-    return states, *_compressed(rows), shared, starts, out
+    dense = np.empty(0, np.int64), rows.ravel(), np.arange(len(rows) + 1) * rows.shape[1]
+    return states, *(dense if rng.random() < 0.5 else _compressed(rows)), shared, starts, out
 
 
-@twin(online_regression._predict_sparse, _sparse_batch)
-def predict_sparse(
-    states: Array, values: Array, columns: Places, ends: Places, shared: bool, starts: Places, out: Array
+@twin(online_regression.predict_all, _flat_batch)
+def predict_all(
+    states: Array, columns: Places, values: Array, ends: Places, shared: bool, starts: Places, out: Array
 ) -> None:
-    rows = np.zeros((len(ends) - 1, states.shape[2]))
-    rows[np.repeat(np.arange(len(rows)), np.diff(ends)), columns] = values
-    predict_all(states, rows, shared, starts, out)
+    whole = [_filled(columns[i:j], values[i:j], states.shape[2]) for i, j in itertools.pairwise(ends.tolist())]
+    predict(states[:, :1], np.array(whole).reshape(-1, states.shape[2]), shared, starts, out)
+
+
+def _flat_row(rng: np.random.Generator) -> tuple[Array, Places, Array, Array]:
+    d = _width(rng)
+    return _states(rng, 4, 3, d), *_row(rng, d), np.empty(4)
+
+
+@twin(online_regression.predict_one, _flat_row)
+def predict_one(states: Array, columns: Places, values: Array, out: Array) -> None:
+    out[:] = states[:, 0] @ _filled(columns, values, states.shape[2])
 
 
 def _lesson(rng: np.random.Generator) -> tuple[Array, Array, Array, Places, Array, float, float, float]:
@@ -299,14 +306,37 @@ def _dense_lesson(rng: np.random.Generator) -> tuple[Array, Array, Array, Array,
     return state, totals, span, some(rng, state.shape[1]), target, importance, rate, np.zeros(state.shape[1])
 
 
-@twin(online_regression.learn_row, _dense_lesson)
-def learn_row(
+@twin(online_regression._learn_dense, _dense_lesson)
+def learn_dense(
     state: Array, totals: Array, span: Array, values: Array, target: float, h: float, rate: float, work: Array
 ) -> None:
     before = state[0] @ values
     learn(state, totals, span, np.empty(0, np.int64), values, target, h, rate)
     if h > 0 and target != np.clip(before, *span):
         work[:] = np.where(values != 0, 1.0 / (state[2] * np.sqrt(state[1])), 0.0)
+
+
+def _any_lesson(rng: np.random.Generator) -> tuple[object, ...]:
+    state, totals, span, _, _, target, importance, rate = _lesson(rng)
+    return state, totals, span, *_row(rng, state.shape[1]), target, importance, rate, np.zeros(state.shape[1])
+
+
+@twin(online_regression.learn_row, _any_lesson)
+def learn_row(
+    state: Array,
+    totals: Array,
+    span: Array,
+    columns: Places,
+    values: Array,
+    target: float,
+    h: float,
+    rate: float,
+    work: Array,
+) -> None:
+    if len(values) > len(columns):
+        learn_dense(state, totals, span, values, target, h, rate, work)
+    else:
+        learn(state, totals, span, columns, values, target, h, rate)
 
 
 @twin(online_regression._learn_one, _one_step, tolerance=1e-7)
@@ -325,7 +355,7 @@ def learn_one(
     stamp: int,
 ) -> None:
     last[:] = [*states[block].ravel(), *totals, *span, stamp, block]
-    learn_row(states[block], totals, span, rows[at], target, h, rate, work)
+    learn_dense(states[block], totals, span, rows[at], target, h, rate, work)
 
 
 def _question(rng: np.random.Generator) -> tuple[Array, Array, Places, Array, float, float, float]:
@@ -354,15 +384,41 @@ def reach(state: Array, totals: Array, columns: Places, values: Array, gap: floa
     return float(step * brentq(lambda w: w * (gap**2 - (gap - step * w) ** 2) - delta, 0.0, gap / step))
 
 
+def _interval_of_row(rng: np.random.Generator) -> tuple[Array, Array, Places, Array, float, float, bool]:
+    d = _width(rng)
+    row, delta = _row(rng, d), pick(rng, 1e-3, 0.1)
+    return _states(rng, 3, d), rng.uniform(1.0, 9.0, 2), *row, delta, 0.5, pick(rng, True, False)
+
+
+@twin(online_regression._range, _interval_of_row)
+def range_of(
+    state: Array, totals: Array, columns: Places, values: Array, delta: float, rate: float, both: bool
+) -> tuple[float, float]:
+    predicted = predict_row(state[0], columns, values)
+    down = reach(state, totals, columns, values, max(predicted, 0.0) + 1.0, delta, rate)
+    up = reach(state, totals, columns, values, 2.0 - min(predicted, 1.0), delta, rate) if both else 0.0
+    return float(np.clip(predicted - down, 0, 1)), float(np.clip(predicted + up, 0, 1))
+
+
+def _intervals_of_row(rng: np.random.Generator) -> tuple[object, ...]:
+    _, totals, columns, values, delta, rate, both = _interval_of_row(rng)
+    d = int(columns.max(initial=-1)) + 1 if len(columns) else max(len(values), 1)
+    return _states(rng, 4, 3, d), totals, columns, values, delta, rate, np.empty(4), np.empty(4 if both else 0)
+
+
+@twin(online_regression.range_one, _intervals_of_row)
+def range_one(
+    states: Array, totals: Array, columns: Places, values: Array, delta: float, rate: float, least: Array, most: Array
+) -> None:
+    for a, state in enumerate(states):
+        least[a], high = range_of(state, totals, columns, values, delta, rate, True)
+        most[a : a + 1] = high
+
+
 def _interval(rng: np.random.Generator) -> tuple[object, ...]:
-    states, rows, shared, starts, out = _dense_batch(rng)
-    if rng.random() < 0.5:
-        values, columns, ends = _compressed(rows)
-    else:
-        values, columns, ends = rows.ravel(), np.empty(0, np.int64), np.arange(len(rows) + 1) * rows.shape[1]
+    states, columns, values, ends, shared, starts, out = _flat_batch(rng)
     totals = rng.uniform(1.0, 9.0, 2)
-    most = np.empty(pick(rng, 0, len(out)))
-    return states, totals, columns, values, ends, shared, starts, pick(rng, 1e-3, 0.1), 0.5, out, most
+    return states, totals, columns, values, ends, shared, starts, pick(rng, 1e-3, 0.1), 0.5, out, np.empty_like(out)
 
 
 @twin(online_regression.ranges, _interval)
@@ -382,9 +438,4 @@ def ranges(
     for i, place, block in places(starts, shared):
         at = slice(*ends[[place, place + 1]] if shared else ends[[i, i + 1]])
         row = columns[at] if len(columns) else columns, values[at]
-        predicted = predict_row(states[block, 0], *row)
-        down = reach(states[block], totals, *row, max(predicted, 0.0) + 1.0, delta, rate)
-        up = reach(states[block], totals, *row, 2.0 - min(predicted, 1.0), delta, rate)
-        least[place] = np.clip(predicted - down, 0, 1)
-        if len(most):
-            most[place] = np.clip(predicted + up, 0, 1)
+        least[place], most[place] = range_of(states[block], totals, *row, delta, rate, True)

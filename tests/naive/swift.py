@@ -6,16 +6,19 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from marginbandits.learners import regression
+from marginbandits.learners import regression, swift
 from marginbandits.learners.baselines import bag, cover, epsilon_greedy, lints, linucb, logistic_ts, regcb, squarecb
+from marginbandits.learners.hinge_lmc import wide
 from marginbandits.types import Array, Mask
+from tests.naive import diagonal, features
 from tests.naive import regression as slow
 from tests.naive.diagonal import logistic
-from tests.naive.laws import explored, greedy_each, race_of_normals, weigh
+from tests.naive.laws import explored, greedy_each, moved_together, race_of_normals, weigh
 from tests.naive.twin import Places, mask_of, pick, some, spans, twin
 
 K = 4
 STARTS = np.array([0, K])
+NOWHERE = np.empty(0, np.int64)
 
 
 def _ridges(rng: np.random.Generator) -> tuple[Any, ...]:
@@ -33,13 +36,19 @@ def _oracles(rng: np.random.Generator) -> tuple[Any, ...]:
     return states, totals, span, rounds, 0.5, np.zeros(d), pick(rng, True, False)
 
 
+def _row_of(state: tuple[Any, ...], rng: np.random.Generator) -> tuple[Places, Array]:
+    """Regressions take dense rows and sparse ones, models of ridge regression dense ones."""
+    d = state[0].shape[-1]
+    return slow._row(rng, d) if state[0].ndim == 4 else (NOWHERE, some(rng, d))
+
+
 def _to_play(state: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:
-    return some(rng, 1, state[0].shape[-1]), STARTS, mask_of(rng, K), state, np.empty(K)
+    return *_row_of(state, rng), STARTS, mask_of(rng, K), state, np.empty(K)
 
 
 def _to_learn(state: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:
     return (
-        some(rng, 1, state[0].shape[-1]),
+        *_row_of(state, rng),
         int(rng.integers(K)),
         pick(rng, 0.0, 0.3, 1.0),
         0.5,
@@ -51,30 +60,30 @@ def _to_learn(state: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ..
 
 @twin(regression.learn_ridge, lambda rng: _to_learn(_ridges(rng), rng), tolerance=1e-7)
 def learn_ridge(
-    rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
 ) -> None:
     models, room, unkept = state
-    slow.observe_row(models[action], rows[0], 1.0, 1.0 - loss - float(models[action, -1] @ rows[0]), room, unkept)
+    slow.observe_row(models[action], values, 1.0, 1.0 - loss - float(models[action, -1] @ values), room, unkept)
 
 
 @twin(regression.learn_oracle, lambda rng: _to_learn(_oracles(rng), rng))
 def learn_oracle(
-    rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
 ) -> None:
     states, totals, span, rounds, rate, work, weighted = state
     rounds += 1.0
-    slow.learn_row(states[0, action], totals[0], span, rows[0], loss, 1 / K if weighted else 1.0, rate, work)
+    slow.learn_row(states[0, action], totals[0], span, columns, values, loss, 1 / K if weighted else 1.0, rate, work)
 
 
-def _policies(rng: np.random.Generator) -> tuple[Array, Array, Places, Mask, Array]:
+def _policies(rng: np.random.Generator) -> tuple[Array, Places, Array, Places, Mask, Array]:
     states = _oracles(rng)[0]
-    return states, some(rng, 1, states.shape[-1]), STARTS, mask_of(rng, K), np.empty((len(states) + 1, K))
+    return states, *slow._row(rng, states.shape[-1]), STARTS, mask_of(rng, K), np.empty((len(states) + 1, K))
 
 
 @twin(regression.vote, _policies)
-def vote(states: Array, rows: Array, starts: Places, mask: Mask, votes: Array) -> bool:
+def vote(states: Array, columns: Places, values: Array, starts: Places, mask: Mask, votes: Array) -> bool:
     for policy, own in enumerate(votes[:-1]):
-        slow.predict_all(states[policy], rows, False, starts, own)
+        slow.predict_one(states[policy], columns, values, own)
         votes[-1] = -own
         greedy_each(-np.round(own, 9), starts, mask, own)
     return True
@@ -86,8 +95,8 @@ def _bags(rng: np.random.Generator) -> tuple[Any, ...]:
 
 
 @twin(bag._law_one, lambda rng: _to_play(_bags(rng), rng), scratch=["state"])
-def bag_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    vote(state[0], rows, starts, mask, state[7])
+def bag_law(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    vote(state[0], columns, values, starts, mask, state[7])
     law[:] = state[7][:-1].mean(0)
     return True
 
@@ -98,13 +107,15 @@ def _bagged(rng: np.random.Generator) -> tuple[Any, ...]:
 
 
 @twin(bag._learn_one, _bagged)
-def bag_learn(rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any) -> None:
+def bag_learn(
+    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
     states, totals, span, rounds, rate, work, weighted, _ = state
     rounds += 1.0
     for policy, count in enumerate([1.0, *noise[1:]]):
         weight = count / (K * probability) if weighted else count
         if count:
-            slow.learn_row(states[policy, action], totals[policy], span, rows[0], loss, weight, rate, work)
+            slow.learn_row(states[policy, action], totals[policy], span, columns, values, loss, weight, rate, work)
 
 
 def _covers(rng: np.random.Generator) -> tuple[Any, ...]:
@@ -140,32 +151,32 @@ def _whole_law(law: Array, mass: float) -> tuple[Array, float]:
 
 
 @twin(cover._law_one, lambda rng: _to_play(_covers(rng), rng), tolerance=1e-7, scratch=["state"])
-def cover_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    vote(state[0], rows, starts, mask, state[8])
+def cover_law(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    vote(state[0], columns, values, starts, mask, state[8])
     law[:], n = state[8][:-1].mean(0), mask.sum()
     raise_law(law, float(n * min(1 / n, 1 / math.sqrt(n * state[3][0]))))
     return True
 
 
 def _covered(rng: np.random.Generator) -> tuple[Any, ...]:
-    rows, action, loss, probability, mask, noise, state = _to_learn(_covers(rng), rng)
-    mask[action] = True
-    return rows, action, loss, probability, mask, noise, state
+    given = _to_learn(_covers(rng), rng)
+    given[5][given[2]] = True
+    return given
 
 
 @twin(cover._learn_one, _covered)
 def cover_learn(
-    rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
 ) -> None:
     states, totals, span, rounds, rate, work, weighted, psi, votes, starts, estimates, share = state
-    n_policies, n, given = len(votes) - 1, int(mask.sum()), (span, rows[0])
+    n_policies, n, given = len(votes) - 1, int(mask.sum()), (span, columns, values)
     spare, costs = n_policies if weighted else 0, np.empty(K)
-    slow.predict_all(states[spare], rows, False, starts, costs)
+    slow.predict_one(states[spare], columns, values, costs)
     costs = np.clip(costs, *span)
     costs[action] += (loss - costs[action]) / probability
     if weighted:
         slow.learn_row(states[spare, action], totals[spare], *given, loss, 1 / probability, rate, work)
-    vote(states, rows, starts, mask, votes)
+    vote(states, columns, values, starts, mask, votes)
     weight = 1 / (n * probability) if weighted else 1.0
     slow.learn_row(states[0, action], totals[0], *given, loss, weight, rate, work)
     floor = min(1 / n, 1 / math.sqrt(n * rounds[0]))
@@ -180,21 +191,21 @@ def cover_learn(
 
 
 @twin(linucb._law_one, lambda rng: _to_play((*_ridges(rng), pick(rng, 0.0, 0.7)), rng))
-def linucb_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    return bool(slow.play(state[0], rows, False, starts, state[3], mask, law))
+def linucb_law(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    return bool(slow.play(state[0], values[None], False, starts, state[3], mask, law))
 
 
 @twin(epsilon_greedy._law_one, lambda rng: _to_play((*_ridges(rng), pick(rng, 0.0, 0.1, 1.0)), rng))
-def epsilon_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    slow.predict(state[0], rows, False, starts, law)
+def epsilon_law(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    slow.predict(state[0], values[None], False, starts, law)
     greedy_each(np.round(law, 9), starts, mask, law)
     explored(law, starts, mask, state[3], -1.0)
     return True
 
 
 @twin(squarecb._law_one, lambda rng: _to_play((*_oracles(rng), 30.0), rng), tolerance=1e-6)
-def squarecb_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    slow.predict_all(state[0][0], rows, False, starts, law)
+def squarecb_law(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    slow.predict_one(state[0][0], columns, values, law)
     weigh(np.round(law, 9, out=law), starts, mask, state[7] * math.sqrt(state[3][0]), not state[6])
     return True
 
@@ -215,28 +226,27 @@ def regcb_play(least: Array, most: Array, starts: Places, mask: Mask, optimistic
 
 def _regcb(rng: np.random.Generator) -> tuple[Any, ...]:
     state, optimistic = _oracles(rng), pick(rng, True, False)
-    row = np.empty(0, np.int64), np.array([0, state[0].shape[-1]])
-    return _to_play((*state, 0.01, optimistic, *row, np.empty(0 if optimistic else K)), rng)
+    return _to_play((*state, 0.01, optimistic, np.empty(0 if optimistic else K)), rng)
 
 
 @twin(regcb._law_one, _regcb, scratch=["state"])
-def regcb_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    states, totals, _, rounds, rate, _, _, mellowness, optimistic, columns, ends, _ = state
+def regcb_law(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    states, totals, _, rounds, rate, _, _, mellowness, optimistic, _ = state
     high, delta = np.empty(K), mellowness * math.log(K * max(rounds[0], 1.0))
-    slow.ranges(states[0], totals[0], columns, rows[0], ends, False, starts, delta, rate, law, high)
+    slow.range_one(states[0], totals[0], columns, values, delta, rate, law, high)
     return bool(regcb_play(np.round(law, 9, out=law), np.round(high, 9), starts, mask, optimistic))
 
 
 def _rising(rng: np.random.Generator) -> tuple[Any, ...]:
-    rows, *rest = _to_play((*_ridges(rng), 0.3, *np.empty((3, K))), rng)
-    return rows + 0.1, *rest
+    columns, values, *rest = _to_play((*_ridges(rng), 0.3, *np.empty((3, K))), rng)
+    return columns, values + 0.1, *rest
 
 
 @twin(lints._law_one, lambda rng: _rising(rng), tolerance=1e-6, scratch=["state"])
-def lints_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+def lints_law(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
     models, _, _, scale, mean, width, work = state
-    slow.predict(models, rows, False, starts, mean)
-    slow.variance(models, rows, False, starts, width)
+    slow.predict(models, values[None], False, starts, mean)
+    slow.variance(models, values[None], False, starts, width)
     return bool(race_of_normals(mean, np.maximum(scale * np.sqrt(width), 1e-9), mask, work, law))
 
 
@@ -247,23 +257,122 @@ def _beliefs(rng: np.random.Generator) -> tuple[Any, ...]:
 
 def _believed(rng: np.random.Generator) -> tuple[Any, ...]:
     state = _beliefs(rng)
-    return rng.uniform(0.2, 1.0, (1, state[0].shape[1])), STARTS, mask_of(rng, K), state, np.empty(K)
+    return NOWHERE, rng.uniform(0.2, 1.0, state[0].shape[1]), STARTS, mask_of(rng, K), state, np.empty(K)
 
 
 @twin(logistic_ts._law_one, _believed, tolerance=1e-6, scratch=["state"])
-def logistic_law(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+def logistic_law(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
     means, precisions, scale, *_ = state
-    deviation = scale * np.sqrt((rows**2 / precisions).sum(1))
-    return bool(race_of_normals((means * rows).sum(1), deviation, mask, np.empty(K), law))
+    deviation = scale * np.sqrt((values**2 / precisions).sum(1))
+    return bool(race_of_normals((means * values).sum(1), deviation, mask, np.empty(K), law))
 
 
 def _believed_loss(rng: np.random.Generator) -> tuple[Any, ...]:
-    rows, _, _, state, _ = _believed(rng)
-    return rows, int(rng.integers(K)), pick(rng, 0.0, 0.3, 1.0), 0.5, mask_of(rng, K), np.empty(0), state[:2]
+    columns, values, _, _, state, _ = _believed(rng)
+    return columns, values, int(rng.integers(K)), pick(rng, 0.0, 0.3, 1.0), 0.5, mask_of(rng, K), np.empty(0), state[:2]
 
 
 @twin(logistic_ts._learn_one, _believed_loss, tolerance=1e-7)
 def logistic_learn(
-    rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
 ) -> None:
-    logistic(state[0][action], state[1][action], rows[0], 1.0 - loss, 0.0, False)
+    logistic(state[0][action], state[1][action], values, 1.0 - loss, 0.0, False)
+
+
+def _wide(rng: np.random.Generator) -> tuple[Any, ...]:
+    means, precisions, *_ = diagonal._filled(rng, K)
+    return means, precisions, 0.7, 0.1, *np.empty((2, K))
+
+
+def _filled_row(state: tuple[Any, ...], rng: np.random.Generator) -> tuple[Places, Array]:
+    return slow._sparse_row(rng, state[0].shape[-1])
+
+
+def _to_play_wide(state: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:
+    return *_filled_row(state, rng), STARTS, mask_of(rng, K), state, np.empty(K)
+
+
+def _to_learn_wide(state: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:
+    row, action, loss = _filled_row(state, rng), int(rng.integers(K)), pick(rng, 0.0, 0.3, 1.0)
+    return *row, action, loss, 0.5, mask_of(rng, K), np.empty(0), state
+
+
+@twin(logistic_ts._law_wide, lambda rng: _to_play_wide(_wide(rng), rng), tolerance=1e-7, scratch=["state"])
+def logistic_law_wide(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    means, precisions, scale, share, *_ = state
+    mean, deviation = np.empty((2, K))
+    diagonal.score_one(means, precisions, share, columns, values, mean, deviation)
+    return bool(moved_together(np.round(mean, 9), np.round(scale * deviation, 9), starts, mask, law))
+
+
+@twin(logistic_ts._learn_wide, lambda rng: _to_learn_wide(_wide(rng), rng), tolerance=1e-7, scratch=["noise"])
+def logistic_learn_wide(
+    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
+    diagonal.logistic_filled(state[0][action], state[1][action], columns, values, 1.0 - loss, state[3])
+
+
+def _hinges(rng: np.random.Generator) -> tuple[Any, ...]:
+    means, precisions, *_ = diagonal._filled(rng, K)
+    margin = pick(rng, (0.6, True), (50.0, False))
+    return means, precisions, np.array([pick(rng, 0.0, 9.0)]), *margin, 0.1, 0.02, *np.empty((2, K))
+
+
+@twin(wide._law_one, lambda rng: _to_play_wide(_hinges(rng), rng), scratch=["state"])
+def hinge_law_wide(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    means, precisions, rounds, _, _, hope, smoothing, _, _ = state
+    mean, deviation = np.empty((2, K))
+    diagonal.score_one(means, precisions, 0.0, columns, values, mean, deviation)
+    greedy_each(np.round(mean + hope * wide.SPREAD * deviation, 9), starts, mask, law)
+    explored(law, starts, mask, -1.0, smoothing / (K * math.sqrt(max(rounds[0], 1.0))))
+    return True
+
+
+@twin(wide._learn_one, lambda rng: _to_learn_wide(_hinges(rng), rng))
+def hinge_learn_wide(
+    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
+    means, precisions, rounds, margin, squared = state[:5]
+    rounds += 1.0
+    diagonal.absorb_filled(means[action], precisions[action], columns, values, loss, margin, squared)
+
+
+def _dense_contexts(rng: np.random.Generator) -> tuple[Any, ...]:
+    rows, moments, limit, clip, named = features._dense_rows(rng)
+    waves = np.empty((0, 0), np.int64), np.empty((0, 0)), np.empty(0)
+    contexts = rows if len(rows) else np.zeros((1, rows.shape[1]))
+    contexts[rng.integers(len(contexts)), 0] = pick(rng, 0.3, 0.3, np.nan, 1e101)
+    made = moments, limit, clip, *waves, named, NOWHERE, np.zeros((1, rows.shape[1] + 1))
+    return contexts, int(rng.integers(len(contexts))), pick(rng, True, False), made
+
+
+@twin(swift._featured_dense, _dense_contexts)
+def featured_dense(contexts: Array, t: int, learning: bool, given: Any) -> tuple[bool, Places, Array]:
+    moments, limit, clip, _, _, _, named, nowhere, rows = given
+    one = contexts[t : t + 1]
+    good = bool((np.abs(one) <= 1e100).all())
+    if good:
+        if learning:
+            features.learn(one, moments, limit, clip, named)
+        features.standardise(one, moments, clip, 1e100, named, rows)
+    return good, nowhere, rows[0]
+
+
+def _sparse_contexts(rng: np.random.Generator) -> tuple[Any, ...]:
+    values, columns, starts, moments, clip, bias, *_ = features._to_scale(rng)
+    made = moments, pick(rng, math.inf, 0.5), clip, bias
+    return (values, columns, starts), int(rng.integers(len(starts) - 1)), pick(rng, True, False), made
+
+
+@twin(swift._featured_sparse, _sparse_contexts)
+def featured_sparse(contexts: Any, t: int, learning: bool, given: Any) -> tuple[bool, Places, Array]:
+    values, columns, starts = contexts
+    moments, limit, clip, bias = given
+    at = slice(*starts[t : t + 2])
+    own, where = values[at], columns[at]
+    if learning:
+        features.learn_sparse(own, where, moments, limit, clip)
+    n = len(own) + (bias >= 0)
+    out, filled, ends = np.zeros(n), np.zeros(n, np.int64), np.zeros(2, np.int64)
+    features.scale_sparse(own, where, np.array([0, len(own)]), moments, clip, bias, out, filled, ends)
+    return True, filled, out

@@ -178,6 +178,8 @@ def _failing(agent: Learner, after: int) -> Iterator[None]:
             raise _InjectedError
 
     class Failing:
+        count = np.zeros(2, np.int64)
+
         def learn_all(self, *args: object) -> None:
             raise _InjectedError
 

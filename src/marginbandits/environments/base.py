@@ -1,6 +1,7 @@
 """Rounds of an environment. An oblivious one is two arrays: contexts, and the losses of all actions.
 
-Contexts are numbers, rounds x d or rounds x K x d; or mappings of names and values, one for each round.
+Contexts are numbers, rounds x d or rounds x K x d, or a SciPy sparse matrix of rounds x d; or mappings of names and
+values, one for each round.
 
 >>> import numpy as np
 >>> from marginbandits.types import Decision
@@ -14,13 +15,16 @@ from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
 from marginbandits.arrays import Numbers
 from marginbandits.parametrised import Parametrised
 from marginbandits.types import Array, Decision
-from marginbandits.validation import Integer, quoted, validated
+from marginbandits.validation import Instance, Integer, OneOf, quoted, validated
 
 __all__ = ["FixedRound", "Oblivious", "flipped", "loss_of", "zero_one_losses"]
+
+_SPARSE = Instance(scipy.sparse.sparray, scipy.sparse.spmatrix)
 
 
 class FixedRound:
@@ -41,40 +45,47 @@ class FixedRound:
 class Oblivious(Parametrised):
     """An environment whose whole sequence is fixed beforehand; `contexts` and `losses` go to fast simulators."""
 
-    contexts: npt.NDArray[Any]
+    contexts: Any
     losses: Array
 
-    def _settle(self, contexts: npt.NDArray[Any], losses: Array) -> None:
+    def _settle(self, contexts: Any, losses: Array) -> None:
         """Check and freeze the arrays; subclasses call this at the end of their constructor."""
         if losses.ndim != 2 or losses.shape[1] < 2 or not len(losses):
             raise ValueError(f"losses must be rounds x actions, two actions or more, got shape {losses.shape}")
         vectors = contexts.ndim == 2 and contexts.shape[1] > 0
         matrices = contexts.ndim == 3 and contexts.shape[1] == losses.shape[1] and contexts.shape[2] > 0
-        named = contexts.ndim == 1 and all(isinstance(one, Mapping) for one in contexts)
-        if len(contexts) != len(losses) or not (vectors or matrices or named):
+        sparse = scipy.sparse.issparse(contexts)
+        named = not sparse and contexts.ndim == 1 and all(isinstance(one, Mapping) for one in contexts)
+        if contexts.shape[0] != len(losses) or not (vectors or matrices or named):
             raise ValueError(
                 f"contexts must be {len(losses)} x d, or {len(losses)} x {losses.shape[1]} x d to go with losses of "
                 f"shape {losses.shape}, got shape {contexts.shape}"
             )
-        if not named and not np.isfinite(contexts).all():
-            raise ValueError(f"contexts must be finite, got {contexts[~np.isfinite(contexts)][0]}")
+        numbers = contexts.data if sparse else contexts
+        if not named and not np.isfinite(numbers).all():
+            raise ValueError(f"contexts must be finite, got {numbers[~np.isfinite(numbers)][0]}")
         outside = ~((losses >= 0) & (losses <= 1))
         if outside.any():
             raise ValueError(f"losses must lie in [0, 1], got {losses[outside][0]}")
-        self.contexts = np.array(contexts, object if named else float, order="C")
+        if sparse and contexts.dtype.kind not in "biuf":
+            raise ValueError(f"contexts must be numbers, got {contexts.dtype}")
+        if sparse:
+            self.contexts = scipy.sparse.csr_array(contexts, dtype=float, copy=True)
+        else:
+            self.contexts = np.array(contexts, object if named else float, order="C")
         self.losses = np.array(losses, float, order="C")
-        self.contexts.flags.writeable = False
+        (self.contexts.data if sparse else self.contexts).flags.writeable = False
         self.losses.flags.writeable = False
 
     @staticmethod
     @validated
     def of(
-        contexts: Annotated[npt.ArrayLike, Numbers(2, 3, finite=False, booleans=True)],
+        contexts: Annotated[Any, OneOf(_SPARSE, Numbers(2, 3, finite=False, booleans=True))],
         losses: Annotated[npt.ArrayLike, Numbers(2, finite=False, booleans=True)],
     ) -> "Oblivious":
         """The environment of any two arrays of your own."""
         made = Oblivious()
-        made._settle(np.asarray(contexts), np.asarray(losses))
+        made._settle(contexts if scipy.sparse.issparse(contexts) else np.asarray(contexts), np.asarray(losses))
         return made
 
     @property
@@ -91,7 +102,11 @@ class Oblivious(Parametrised):
         return self.n_rounds
 
     def __iter__(self) -> Iterator[FixedRound]:
-        return map(FixedRound, self.contexts, self.losses)
+        return map(FixedRound, map(self.context, range(len(self))), self.losses)
+
+    def context(self, t: int) -> Any:
+        """Of round t; a sparse one is a matrix of one row."""
+        return self.contexts[t : t + 1] if scipy.sparse.issparse(self.contexts) else self.contexts[t]
 
 
 def loss_of(decision: Decision, losses: Array) -> float:

@@ -41,10 +41,11 @@ def simulate(
     laws: Annotated[bool, Instance(bool)] = True,
     progress: Annotated[Callable[[], object] | None, OneOf(Function(), Instance(type(None)))] = None,
 ) -> Trace:
-    """Play the whole environment once, learning after every round; `progress` is called once a round.
+    """Play the whole environment once, learning after every round; `progress` is called once for each.
 
     Where the learner has compiled rounds and all losses are settled beforehand, as of any `Oblivious` environment, the
-    run is compiled, and otherwise the same. `laws=False` leaves `Trace.laws` empty: they take 8TK bytes.
+    run is compiled, and otherwise the same; `progress` is then called after thousands of rounds, for all of them.
+    `laws=False` leaves `Trace.laws` empty: they take 8TK bytes.
     """
     if learner.n_actions != environment.n_actions:
         raise ValueError(f"the learner has {learner.n_actions} actions, the environment {environment.n_actions}")
@@ -82,18 +83,19 @@ def _settled(
 ) -> Trace:
     """Rounds whose losses are all known: from where the learner can, in compiled code."""
     contexts, losses = environment.contexts, environment.losses
-    n = len(contexts)
+    n = len(losses)
     actions, probabilities = np.empty(n, np.int64), np.empty(n)
     kept = np.empty((n if laws else 1, environment.n_actions))
     for t in range(n):
         rest = slice(t, None)
         if learner._run(contexts[rest], losses[rest], actions[rest], probabilities[rest], kept[t * laws :], progress):
             break
-        decision = learner.act(contexts[t])
+        context = environment.context(t)
+        decision = learner.act(context)
         if learn_all is None:
-            learner.learn(contexts[t], decision, loss_of(decision, losses[t]))
+            learner.learn(context, decision, loss_of(decision, losses[t]))
         else:
-            learn_all(contexts[t], losses[t])
+            learn_all(context, losses[t])
         action: Any = decision.action
         actions[t], probabilities[t], kept[t * laws] = action, decision.probability, decision.distribution
         if progress is not None:

@@ -83,11 +83,13 @@ class Standardise(FeatureMap):
 
     def _begin(self, n_inputs: int, rng: np.random.Generator) -> None:
         self.n_outputs = n_inputs + self.bias
-        self._moments = zeros((6, n_inputs))
+        # Of sparse rows a column after the other, so that what is known of it is found together.
+        self._moments = zeros((n_inputs, 6)).T if self.sparse else zeros((6, n_inputs))
         self._last = zeros((6 * n_inputs + 1,))  # the moments before the last row, and the stamp they were kept under
         usual = type(self) is Standardise and not self.sparse
         self._single, self._single_out = (1 if usual else 0, n_inputs), (1, self.n_outputs)
         self._limit = float(self.freeze_after or COUNT)
+        self._bias = n_inputs if self.bias else -1  # the column it is in
 
     def transform(self, rows: Any) -> Any:
         """As any map's; one row at a time, which is what learners ask for, in as few steps as there can be."""
@@ -119,7 +121,7 @@ class Standardise(FeatureMap):
     def _observe(self, rows: Rows) -> Rows:
         if isinstance(rows, Sparse):
             self.journal.keep(self._moments, (slice(None), rows.columns))
-            _learn_sparse(rows.values, rows.columns, self._moments, self._limit, self.clip)
+            learn_filled(rows.values, rows.columns, self._moments, self._limit, self.clip)
             return self._scaled(rows)
         out = np.empty((rows.shape[0], self.n_outputs))
         stamp = self.journal.stamp
@@ -128,9 +130,10 @@ class Standardise(FeatureMap):
         return out
 
     def compiled(self) -> tuple[Any, ...] | None:
-        """Live moments, how many rows move them, the clip; and no waves."""
-        usual = type(self) is Standardise and not (self.sparse or self.named)
-        return (self._moments, self._limit, self.clip, *_NO_WAVES) if usual else None
+        """Live moments, how many rows move them, and the clip; then the column of the bias, or no waves."""
+        if type(self) is not Standardise:
+            return None
+        return self._moments, self._limit, self.clip, *((self._bias,) if self.sparse else _NO_WAVES)
 
     def _typical(self) -> Array:
         return np.array(self._moments[_MEAN])
@@ -138,8 +141,8 @@ class Standardise(FeatureMap):
     def _scaled(self, rows: Sparse) -> Sparse:
         n = len(rows.values) + self.bias * len(rows)
         values, columns, ends = np.empty(n), np.empty(n, np.int64), np.empty(len(rows.starts), np.int64)
-        scale, bias = self._moments[_SCALE], rows.width if self.bias else -1
-        _scale_sparse(rows.values, rows.columns, rows.starts, scale, self.clip, bias, values, columns, ends)
+        given = rows.values, rows.columns, rows.starts, self._moments, self.clip, self._bias
+        scale_filled(*given, values, columns, ends)
         return Sparse(values, columns, ends, rows.width + self.bias)
 
     def undo(self, stamp: int) -> None:
@@ -162,7 +165,7 @@ class Standardise(FeatureMap):
 
 
 @kernel
-def _learn_sparse(values: Array, columns: npt.NDArray[np.int64], moments: Array, limit: float, clip: float) -> None:
+def learn_filled(values: Array, columns: npt.NDArray[np.int64], moments: Array, limit: float, clip: float) -> None:
     """Squares of what columns are filled with, no one more than clip² times the mean of those before."""
     for k in range(values.shape[0]):
         j = columns[k]
@@ -176,11 +179,11 @@ def _learn_sparse(values: Array, columns: npt.NDArray[np.int64], moments: Array,
 
 
 @kernel
-def _scale_sparse(
+def scale_filled(
     values: Array,
     columns: npt.NDArray[np.int64],
     starts: npt.NDArray[np.int64],
-    scale: Array,
+    moments: Array,
     clip: float,
     bias: int,
     out: Array,
@@ -189,6 +192,7 @@ def _scale_sparse(
 ) -> None:
     """Scaled and clipped values, then 1 in the column `bias` unless that is -1, all over √n for n that are filled."""
     ends[0] = n = 0
+    scale = moments[_SCALE]
     for i in range(starts.shape[0] - 1):
         unit = 1.0 / math.sqrt(max(starts[i + 1] - starts[i] + (bias >= 0), 1))
         for k in range(starts[i], starts[i + 1]):

@@ -44,7 +44,7 @@ class Usual(Chain):
 
     def compiled(self) -> tuple[Any, ...] | None:
         """Those of its scaling, and its waves."""
-        scaling = self._scaling.compiled()
+        scaling = None if self.sparse else self._scaling.compiled()
         return None if scaling is None else (*scaling[:3], *self._waves)
 
     def transform(self, rows: Any) -> Any:
@@ -91,7 +91,7 @@ def beside(columns: Places, omega: Array, phase: Array, out: Array) -> None:
     """Behind what is scaled, and its bias: cosines of it."""
     q, m = omega.shape
     first = out.shape[1] - m
-    for i in range(out.shape[0]):
+    for i in range(out.shape[0] if m else 0):
         row, angles = out[i], out[i, first:]
         for j in range(m):
             angle = phase[j]

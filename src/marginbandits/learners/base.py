@@ -77,7 +77,7 @@ class Learner(Loop, ABC):
         """
         with self._lock:
             names, swift = self._called, self._swift
-            if swift is not None and available is actions and self._usual_vector(context):  # is None, that is
+            if swift is not None and available is None and actions is None and self._usual_vector(context):
                 law = swift.law(context)
             else:
                 if actions is not None:
@@ -122,7 +122,7 @@ class Learner(Loop, ABC):
         with self._lock:
             names, swift = self._called, self._swift
             cost = read_loss(loss, reward, self._scale)
-            if swift is not None and available is actions and self._usual_vector(context):
+            if swift is not None and available is None and actions is None and self._usual_vector(context):
                 action, probability = read_decision(decision, self.n_actions, names)
                 swift.learn(context, action, cost, probability)
                 return
@@ -159,7 +159,7 @@ class Learner(Loop, ABC):
 
     def _run(
         self,
-        contexts: npt.NDArray[Any],
+        contexts: Any,
         losses: Array,
         actions: npt.NDArray[np.int64],
         probabilities: Array,
@@ -168,9 +168,11 @@ class Learner(Loop, ABC):
     ) -> bool:
         """Play and learn all these rounds in compiled code, as `act` and `learn` would, if there is any for them."""
         with self._lock:
-            if self._swift is None or self._vector != contexts.shape[1:] or self._scale or self._called:
+            if self._swift is None or self._names is not None or self._scale or self._called:
                 return False
-            self._swift.run(contexts, losses, actions, probabilities, laws, progress)
+            rows = contexts if self._vector == contexts.shape[1:] else self._reader.many(contexts, self._shape)[1]
+            assert rows is not None  # such as its shape has
+            self._swift.run(rows, losses, actions, probabilities, laws, progress)
             return True
 
     def predict(self, context: Context, *, actions: Any = None) -> Array:

@@ -79,6 +79,11 @@ class Loop(Stored):
         self._swift: Swift | None = None  # rounds in compiled code, where there are any
         self._taken = 0  # bytes, by what has been started
 
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if name[0] != "_" and vars(self).get("_swift") is not None:  # a parameter: compiled rounds have its value
+            self._hasten()
+
     def _call(self, n_actions: int, actions: Sequence[Action] | None) -> None:
         """There are so many actions, and they are called so."""
         zeros((4, n_actions))  # refused now, where a law, and what it is made of, would be too large
@@ -162,16 +167,21 @@ class Loop(Stored):
         """The laws of what was read; features are made of it first."""
         if self._map is None:
             return laws.uniform(batch)
+        self._columned(batch)
         if self._swift is not None:
             return self._swift.laws(batch)
-        self._featured(batch)
+        batch.rows = self._map.transform(batch.rows)
         return np.asarray(self._playing._laws(batch))
+
+    def _columned(self, batch: Batch) -> None:
+        """Names and values, if rows are these, become columns."""
+        if self._names is not None:
+            batch.rows = self._names._transform(batch.rows)
 
     def _featured(self, batch: Batch) -> None:
         """Rows that were read become features."""
         assert self._map is not None
-        if self._names is not None:
-            batch.rows = self._names._transform(batch.rows)
+        self._columned(batch)
         batch.rows = self._map.transform(batch.rows)
 
     def _whole(self, rounds: list[Round], *, several: bool = False, lost: list[float] | None = None) -> None:
@@ -179,26 +189,33 @@ class Loop(Stored):
 
         What is `lost` is what they say, unless it is told.
         """
-        if self._swift is not None:
+        if self._swift is not None and self._names is None:
             self._swift.learn_all(rounds)
             return
         journal = self._journal
         journal.begin()
+        if self._swift is not None:
+            self._swift.count[1] = 0
         try:
             try:
                 if (several or len(rounds) > 1) and self._state is not None:
                     journal.keep_all(self._state)  # records that keep themselves do so for one round only
-                for batch, action, loss, probability in rounds:
-                    self._learn(batch, action, loss, probability)
+                for one in rounds:
+                    self._learn(*one)
                 if self._forgetting is not None and rounds:
                     self._forgetting.look(self, lost or [loss for _, _, loss, _ in rounds])
             except BaseException:  # an oracle, memory, an interrupt: nothing may have happened
-                journal.undo()
+                self._undo(rounds)
                 raise
         except BaseException:  # also where an interrupt came before that had begun; to undo twice is to undo
-            journal.undo()
+            self._undo(rounds)
             raise
         journal.begin()  # what was kept is kept no longer
+
+    def _undo(self, rounds: list[Round]) -> None:
+        """Take back what the journal has kept, unless the one round was learnt whole by compiled code."""
+        if len(rounds) > 1 or self._swift is None or not self._swift.count[1]:
+            self._journal.undo()
 
     def _learn(self, batch: Batch, action: int, loss: float, probability: float) -> None:
         if self._map is None:
@@ -211,6 +228,10 @@ class Loop(Stored):
                 self._journal.keep(array)
         if self._names is not None:
             batch.rows = self._names._observe(batch.rows)
+        if self._swift is not None:
+            self._chance()
+            self._swift.learn_all([(batch, action, loss, probability)])
+            return
         early, due = self._early, False
         if early is not None:
             due = early.due()

@@ -7,6 +7,9 @@ wanted, mappings are contexts, and so are the rows of a data frame whose columns
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+import scipy.sparse
+
 from marginbandits import frames
 from marginbandits.contexts import Rows, Shape, read_many, read_one, refuse_width, several
 from marginbandits.features import Given, Table
@@ -25,6 +28,8 @@ class Reader:
 
     def one(self, context: Any, shape: Shape | None) -> tuple[Rows, bool]:
         """The rows of a context, checked, and whether there is one for each action."""
+        if isinstance(context, np.ndarray) or scipy.sparse.issparse(context):
+            return read_one(context, shape)
         if isinstance(context, Mapping):
             return refuse_width(self._codes("context", [context]), False, shape), False
         if isinstance(context, list | tuple) and context and isinstance(context[0], Mapping):

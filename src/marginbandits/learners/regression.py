@@ -17,7 +17,7 @@ from marginbandits.features import Given
 from marginbandits.laws import greedy_each
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.options import Options
-from marginbandits.oracles.online_regression import OnlineRegression, learn_row, predict_all
+from marginbandits.oracles.online_regression import OnlineRegression, learn_row, predict_one
 from marginbandits.oracles.ridge import Ridge, observe
 from marginbandits.state import COUNT, Field
 from marginbandits.types import Array, Mask
@@ -29,30 +29,30 @@ Places = npt.NDArray[np.int64]
 
 @kernel
 def learn_ridge(
-    rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+    columns: Places, row: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
 ) -> None:
     """One round of ridge regression."""
     models, room, unkept = state[0], state[1], state[2]
-    observe(models[action], rows[0], 1.0, 1.0 - loss - dot(models[action, -1], rows[0]), room, unkept)
+    observe(models[action], row, 1.0, 1.0 - loss - dot(models[action, -1], row), room, unkept)
 
 
 @kernel
 def learn_oracle(
-    rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
 ) -> None:
     """One round of online regression that is indifferent to p."""
     states, totals, span, rounds, rate, work, weighted = state[:7]
     rounds[0] += 1.0
     weight = 1.0 / states.shape[1] if weighted else 1.0
-    learn_row(states[0, action], totals[0], span, rows[0], loss, weight, rate, work)
+    learn_row(states[0, action], totals[0], span, columns, values, loss, weight, rate, work)
 
 
 @kernel
-def vote(states: Array, rows: Array, starts: Places, mask: Mask, votes: Array) -> bool:
+def vote(states: Array, columns: Places, values: Array, starts: Places, mask: Mask, votes: Array) -> bool:
     """Of each of several policies, all but the last row of `votes`: what it predicts to lose least."""
     scores = votes[-1]
     for policy in range(votes.shape[0] - 1):
-        predict_all(states[policy], rows, False, starts, scores)
+        predict_one(states[policy], columns, values, scores)
         for a in range(mask.shape[0]):
             scores[a] = -scores[a]
         if not greedy_each(scores, starts, mask, votes[policy]):
@@ -135,7 +135,7 @@ class OracleLearner(Learner):
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         blocks = 1 if shape.shared else self.n_actions
-        self._oracle = OnlineRegression(self._models(), blocks, n_features, self.learning_rate)
+        self._oracle = OnlineRegression(self._models(), blocks, n_features, self.learning_rate, sparse=shape.sparse)
         self._rounds = np.zeros(1)
         return {"oracle": self._oracle, "rounds": Field(self._rounds, 0.0, COUNT)}
 

@@ -17,7 +17,7 @@ from marginbandits import saving
 from marginbandits.contexts import CODES, Shape
 from marginbandits.features import Table
 from marginbandits.parametrised import Parametrised
-from marginbandits.state import Field, State, room
+from marginbandits.state import Field, Journal, State, room
 from marginbandits.validation import quoted
 
 __all__ = ["Stored"]
@@ -39,6 +39,7 @@ class Stored(Parametrised, ABC):
     _shape: Shape | None
     _state: State | None
     _names: Table | None
+    _journal: Journal
     _taken: int
 
     @property
@@ -123,6 +124,7 @@ class Stored(Parametrised, ABC):
                     raise ValueError(f"context must be a layout, a width and a kind, got {quoted(context)}")
                 learner._start(Shape(together, width, sparse and learner.takes_sparse, width == CODES), archive.room)
                 learner._restore(archive)
+                learner._journal.begin()  # that there was nothing is no longer kept
             archive.done()
             for which, generator in (("draws", learner._draws), ("rng", learner._rng)):
                 saved = saving.restore_generator(archive.header["generators"][which])

@@ -26,13 +26,13 @@ from marginbandits.contexts import Batch, Sparse
 from marginbandits.state import SQUARES, Field, Journal, Record, zeros
 from marginbandits.types import Array
 
-__all__ = ["Diagonal", "prior_of", "within"]
+__all__ = ["LARGEST", "Diagonal", "prior_of", "score_one", "within"]
 
 Places = npt.NDArray[np.int64]
 _LEAST = 1e-20
 """Rows of a smaller mean square count as if they had this one: their weights remain numbers."""
 _FARTHEST = 1e30
-_LARGEST = 1e15
+LARGEST = 1e15
 """The largest value that `within` leaves."""
 
 
@@ -41,7 +41,8 @@ class Diagonal(Record):
 
     def __init__(self, n_blocks: int, n_features: int, prior: float, share: float = 0.0) -> None:
         self.prior, self.share = prior, share
-        self.mean, self.precision = zeros((n_blocks, n_features)), zeros((n_blocks, n_features))
+        # A column after the other: what all blocks know of it is found together.
+        self.mean, self.precision = zeros((n_features, 2, n_blocks)).transpose(1, 2, 0)
         if prior > 0.0:
             self.precision[...] = prior
         self.attach(Journal())
@@ -73,7 +74,7 @@ def within(batch: Batch) -> Sparse:
     """Rows whose squares, over any precision, are numbers that can be told apart."""
     rows = batch.rows
     assert isinstance(rows, Sparse)
-    return Sparse(np.clip(rows.values, -_LARGEST, _LARGEST), rows.columns, rows.starts, rows.width)
+    return Sparse(np.clip(rows.values, -LARGEST, LARGEST), rows.columns, rows.starts, rows.width)
 
 
 @kernel
@@ -83,6 +84,25 @@ def prior_of(values: Array, share: float) -> float:
     for k in range(values.shape[0]):
         total += values[k] * values[k]
     return float(share * max(total / max(values.shape[0], 1), _LEAST))
+
+
+@kernel
+def score_one(
+    mean: Array, precision: Array, share: float, columns: Places, values: Array, means: Array, deviations: Array
+) -> None:
+    """Mean and deviation of every block's score, for one row."""
+    prior = prior_of(values, share)
+    for block in range(means.shape[0]):
+        means[block], deviations[block] = _score(mean[block], precision[block], prior, columns, values)
+
+
+@kernel
+def _score(mean: Array, precision: Array, prior: float, columns: Places, values: Array) -> tuple[float, float]:
+    total, variance = 0.0, 0.0
+    for k in range(values.shape[0]):
+        total += mean[columns[k]] * values[k]
+        variance += values[k] * values[k] / (precision[columns[k]] + prior)
+    return total, math.sqrt(variance)
 
 
 @kernel
@@ -101,10 +121,5 @@ def _scores(
     for i in range(starts.shape[0] - 1):
         for k in range(starts[i], starts[i + 1]):
             block, row = (0, k) if shared else (k - starts[i], i)
-            first, last = ends[row], ends[row + 1]
-            prior = prior_of(values[first:last], share)
-            total, variance = 0.0, 0.0
-            for j in range(first, last):
-                total += mean[block, columns[j]] * values[j]
-                variance += values[j] * values[j] / (precision[block, columns[j]] + prior)
-            means[k], deviations[k] = total, math.sqrt(variance)
+            own, where = values[ends[row] : ends[row + 1]], columns[ends[row] : ends[row + 1]]
+            means[k], deviations[k] = _score(mean[block], precision[block], prior_of(own, share), where, own)

@@ -33,11 +33,11 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.compiled import kernel
-from marginbandits.contexts import Batch, Sparse
+from marginbandits.contexts import Batch, Rows, Sparse
 from marginbandits.state import HUGE, SQUARES, Field, Journal, Record, zeros
 from marginbandits.types import Array
 
-__all__ = ["OnlineRegression", "learn_row", "predict_all", "ranges"]
+__all__ = ["OnlineRegression", "learn_row", "predict_one", "range_one"]
 
 Places = npt.NDArray[np.int64]
 _ALL = np.empty(0, np.int64)  # the columns of a dense row
@@ -46,12 +46,18 @@ _ALL = np.empty(0, np.int64)  # the columns of a dense row
 class OnlineRegression(Record):
     """For each of several policies, one regression per block: one for each action, or one shared by all.
 
-    Memory is 24·n_policies·n_blocks·n_features bytes.
+    Memory is 24·n_policies·n_blocks·n_features bytes: regression by regression or, for `sparse` rows, column by column,
+    so that what all actions know of one is found together.
     """
 
-    def __init__(self, n_policies: int, n_blocks: int, n_features: int, learning_rate: float) -> None:
+    def __init__(
+        self, n_policies: int, n_blocks: int, n_features: int, learning_rate: float, *, sparse: bool = False
+    ) -> None:
         self.learning_rate = learning_rate
-        self.state = zeros((n_policies, n_blocks, 3, n_features))  # weights, squared gradients, largest inputs
+        if sparse:
+            self.state = zeros((n_features, 3, n_policies, n_blocks)).transpose(2, 3, 1, 0)
+        else:
+            self.state = zeros((n_policies, n_blocks, 3, n_features))  # weights, squared gradients, largest inputs
         self.totals = zeros((n_policies, 2))  # importance, and importance times squared normalised length
         self.span = np.array([0.0, 1.0])  # range of the targets
         # The last step, of one policy: what the block was, totals and span; then the stamp and which block.
@@ -69,11 +75,7 @@ class OnlineRegression(Record):
     def predict(self, batch: Batch, policy: int = 0) -> Array:
         """The predicted loss of every action, not clipped: what is beyond the range still tells them apart."""
         out = np.empty(len(batch.mask))
-        if isinstance(batch.rows, Sparse):
-            r = batch.rows
-            _predict_sparse(self.state[policy], r.values, r.columns, r.starts, batch.shared, batch.starts, out)
-        else:
-            predict_all(self.state[policy], batch.rows, batch.shared, batch.starts, out)
+        predict_all(self.state[policy], *_flat(batch.rows), batch.shared, batch.starts, out)
         return out
 
     def learn(self, batch: Batch, action: int, target: float, importance: float = 1.0, policy: int = 0) -> None:
@@ -83,13 +85,13 @@ class OnlineRegression(Record):
         if isinstance(rows, Sparse):
             columns, values = rows.row(at)
             self._keep((policy, block, slice(None), columns), policy)
-            _learn_sparse(state[block], totals, span, columns, values, target, importance, rate)
+            learn_row(state[block], totals, span, columns, values, target, importance, rate, self.work)
         elif len(self.state) == 1:  # one step a round: it keeps itself
             stamp = self.journal.stamp
             _learn_one(state, totals, span, rows, at, block, target, importance, rate, self.work, self._last, stamp)
         else:
             self._keep((policy, block), policy)
-            learn_row(state[block], totals, span, rows[at], target, importance, rate, self.work)
+            learn_row(state[block], totals, span, _ALL, rows[at], target, importance, rate, self.work)
 
     def learn_all(self, batch: Batch, targets: Array, policy: int) -> None:
         """`learn` for every available action in turn, each counted once."""
@@ -104,13 +106,8 @@ class OnlineRegression(Record):
         asking how far a large importance weight on an extreme label would move the prediction.
         """
         least, most = np.empty((2, len(batch.mask)))
-        if isinstance(batch.rows, Sparse):
-            columns, values, ends = batch.rows.columns, batch.rows.values, batch.rows.starts
-        else:
-            columns, values = _ALL, batch.rows.ravel()
-            ends = np.arange(len(batch.rows) + 1) * batch.rows.shape[1]
         state, totals, rate = self.state[0], self.totals[0], self.learning_rate
-        ranges(state, totals, columns, values, ends, batch.shared, batch.starts, delta, rate, least, most)
+        ranges(state, totals, *_flat(batch.rows), batch.shared, batch.starts, delta, rate, least, most)
         return least, most
 
     def fields(self) -> Mapping[str, Field]:
@@ -133,7 +130,7 @@ class OnlineRegression(Record):
             raise ValueError("state must have squared gradients and largest inputs of at least 0")
         if self.state[:, :, 0].max() > HUGE or self.state[:, :, 2].max() > 1e101:
             raise ValueError("state must have weights and largest inputs that products with contexts can have")
-        if (self.totals[:, 0] > 1e300 * self.totals[:, 1]).any():
+        if (self.totals[:, 1] < 1e-300 * self.totals[:, 0]).any():
             raise ValueError("totals must be of rows that have a length")
         if not (self.span[0] <= 0.0 and self.span[1] >= 1.0):
             raise ValueError(f"span must hold [0, 1], got {self.span}")
@@ -142,6 +139,13 @@ class OnlineRegression(Record):
         self.journal.keep(self.state, where)
         self.journal.keep(self.totals, policy)
         self.journal.keep(self.span)
+
+
+def _flat(rows: Rows) -> tuple[Places, Array, Places]:
+    """Columns of all rows, none where they are dense; their values; and where each row begins."""
+    if isinstance(rows, Sparse):
+        return rows.columns, rows.values, rows.starts
+    return _ALL, rows.ravel(), np.arange(len(rows) + 1) * rows.shape[1]
 
 
 @kernel
@@ -158,30 +162,23 @@ def _predict(weights: Array, columns: Places, values: Array) -> float:
 
 
 @kernel
-def predict_all(states: Array, rows: Array, shared: bool, starts: Places, out: Array) -> None:
-    """<w, z> of each action of each context."""
-    for i in range(starts.shape[0] - 1):
-        for a in range(starts[i + 1] - starts[i]):
-            k = starts[i] + a
-            weights, row = states[0 if shared else a, 0], rows[k if shared else i]
-            total = 0.0
-            for j in range(row.shape[0]):
-                total += weights[j] * row[j]
-            out[k] = total
+def predict_one(states: Array, columns: Places, values: Array, out: Array) -> None:
+    """<w, z> of each action, for one row."""
+    for a in range(out.shape[0]):
+        out[a] = _predict(states[a, 0], columns, values)
 
 
 @kernel
-def _predict_sparse(
-    states: Array, values: Array, columns: Places, ends: Places, shared: bool, starts: Places, out: Array
+def predict_all(
+    states: Array, columns: Places, values: Array, ends: Places, shared: bool, starts: Places, out: Array
 ) -> None:
+    """<w, z> of each action of each context, whose row i ends where row i + 1 begins, at `ends[i + 1]`."""
     for i in range(starts.shape[0] - 1):
-        for a in range(starts[i + 1] - starts[i]):
-            k = starts[i] + a
-            block, row = (0, k) if shared else (a, i)
-            total = 0.0
-            for j in range(ends[row], ends[row + 1]):
-                total += states[block, 0, columns[j]] * values[j]
-            out[k] = total
+        for k in range(starts[i], starts[i + 1]):
+            block, row = (0, k) if shared else (k - starts[i], i)
+            first, last = ends[row], ends[row + 1]
+            where = columns[first:last] if columns.shape[0] else columns
+            out[k] = _predict(states[block, 0], where, values[first:last])
 
 
 @kernel
@@ -206,14 +203,33 @@ def _learn_one(
             last[i * state.shape[1] + j] = state[i, j]
     last[n], last[n + 1], last[n + 2], last[n + 3] = totals[0], totals[1], span[0], span[1]
     last[n + 4], last[n + 5] = stamp, block
-    learn_row(state, totals, span, rows[at], target, importance, rate, work)
+    _learn_dense(state, totals, span, rows[at], target, importance, rate, work)
 
 
 @kernel
 def learn_row(
+    state: Array,
+    totals: Array,
+    span: Array,
+    columns: Places,
+    values: Array,
+    target: float,
+    importance: float,
+    rate: float,
+    work: Array,
+) -> None:
+    """One step on a row: all columns in order where `columns` is empty; `work` is for as many numbers."""
+    if columns.shape[0] == 0:
+        _learn_dense(state, totals, span, values, target, importance, rate, work)
+    else:
+        _learn_sparse(state, totals, span, columns, values, target, importance, rate)
+
+
+@kernel
+def _learn_dense(
     state: Array, totals: Array, span: Array, values: Array, target: float, importance: float, rate: float, work: Array
 ) -> None:
-    """One step on a dense row, without a branch for each column; `work` is for as many numbers."""
+    """Without a branch for each column."""
     span[0], span[1] = min(span[0], target), max(span[1], target)
     weights, squares, largest = state[0], state[1], state[2]
     total, n = 0.0, values.shape[0]
@@ -328,6 +344,36 @@ def _reach(state: Array, totals: Array, columns: Places, values: Array, gap: flo
 
 
 @kernel
+def _range(
+    state: Array, totals: Array, columns: Places, values: Array, delta: float, rate: float, both: bool
+) -> tuple[float, float]:
+    """The least loss of an action, and, if it is asked for, the largest."""
+    predicted = _predict(state[0], columns, values)
+    down = _reach(state, totals, columns, values, max(predicted, 0.0) + 1.0, delta, rate)
+    up = _reach(state, totals, columns, values, 2.0 - min(predicted, 1.0), delta, rate) if both else 0.0
+    return min(max(predicted - down, 0.0), 1.0), max(min(predicted + up, 1.0), 0.0)
+
+
+@kernel
+def range_one(
+    states: Array,
+    totals: Array,
+    columns: Places,
+    values: Array,
+    delta: float,
+    rate: float,
+    least: Array,
+    most: Array,
+) -> None:
+    """The least loss of each action, for one row, and the largest, unless there is no room for it."""
+    both = most.shape[0] > 0
+    for a in range(least.shape[0]):
+        least[a], high = _range(states[a], totals, columns, values, delta, rate, both)
+        if both:
+            most[a] = high
+
+
+@kernel
 def ranges(
     states: Array,
     totals: Array,
@@ -341,16 +387,10 @@ def ranges(
     least: Array,
     most: Array,
 ) -> None:
-    """The least loss of each action of each context, and the largest, unless there is no room for it."""
+    """The least loss of each action of each context, and the largest."""
     for i in range(starts.shape[0] - 1):
-        for a in range(starts[i + 1] - starts[i]):
-            k = starts[i] + a
-            row = k if shared else i
-            state, filled = states[0 if shared else a], values[ends[row] : ends[row + 1]]
-            where = columns[ends[row] : ends[row + 1]] if columns.shape[0] else columns
-            predicted = _predict(state[0], where, filled)
-            down = _reach(state, totals, where, filled, max(predicted, 0.0) + 1.0, delta, rate)
-            least[k] = min(max(predicted - down, 0.0), 1.0)
-            if most.shape[0] > 0:
-                up = _reach(state, totals, where, filled, 2.0 - min(predicted, 1.0), delta, rate)
-                most[k] = max(min(predicted + up, 1.0), 0.0)
+        for k in range(starts[i], starts[i + 1]):
+            block, row = (0, k) if shared else (k - starts[i], i)
+            first, last = ends[row], ends[row + 1]
+            where = columns[first:last] if columns.shape[0] else columns
+            least[k], most[k] = _range(states[block], totals, where, values[first:last], delta, rate, True)

@@ -35,9 +35,9 @@ Places = npt.NDArray[np.int64]
 
 
 @kernel
-def _law_one(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+def _law_one(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
     states, votes = state[0], state[7]
-    good = vote(states, rows, starts, mask, votes)
+    good = vote(states, columns, values, starts, mask, votes)
     for a in range(mask.shape[0]):
         total = 0.0
         for policy in range(states.shape[0]):
@@ -47,20 +47,22 @@ def _law_one(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) ->
 
 
 @kernel
-def _learn_one(rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any) -> None:
+def _learn_one(
+    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
     states, totals, span, rounds, rate, work, weighted, _ = state
     rounds[0] += 1.0
     weight = 1.0 / (states.shape[1] * probability) if weighted else 1.0
     for policy in range(states.shape[0]):
         count = noise[policy] if policy else 1.0
         if count > 0.0:
-            learn_row(states[policy, action], totals[policy], span, rows[0], loss, weight * count, rate, work)
+            learn_row(states[policy, action], totals[policy], span, columns, values, loss, weight * count, rate, work)
 
 
 class Bag(OracleLearner):
     """Votes of `n_policies` bootstrapped policies."""
 
-    _compiled: ClassVar[Any] = compiled_rounds(_law_one, _learn_one)
+    _compiled: ClassVar[Any] = compiled_rounds((_law_one, _learn_one), (_law_one, _learn_one))
 
     @validated
     def __init__(

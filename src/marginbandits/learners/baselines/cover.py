@@ -34,7 +34,7 @@ from marginbandits.features import Features
 from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.regression import OracleLearner, vote
 from marginbandits.learners.swift import compiled_rounds
-from marginbandits.oracles.online_regression import learn_row, predict_all
+from marginbandits.oracles.online_regression import learn_row, predict_one
 from marginbandits.types import Array, Mask
 from marginbandits.validation import Instance, Integer, Real, validated
 
@@ -65,9 +65,9 @@ def raise_law(law: Array, mass: float) -> None:
 
 
 @kernel
-def _law_one(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+def _law_one(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
     states, rounds, votes = state[0], state[3], state[8]
-    good, n_policies = vote(states, rows, starts, mask, votes), votes.shape[0] - 1
+    good, n_policies = vote(states, columns, values, starts, mask, votes), votes.shape[0] - 1
     n = 0
     for a in range(mask.shape[0]):
         n += mask[a]
@@ -80,36 +80,33 @@ def _law_one(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) ->
 
 
 @kernel
-def _learn_one(rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any) -> None:
+def _learn_one(
+    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
     states, totals, span, rounds, rate, work, weighted, psi, votes, starts, costs, share = state
     n_policies, K, n = votes.shape[0] - 1, mask.shape[0], 0
     spare = n_policies if weighted else 0
-    predict_all(states[spare], rows, False, starts, costs)
+    predict_one(states[spare], columns, values, costs)
     for a in range(K):
         n += mask[a]
         costs[a] = min(max(costs[a], span[0]), span[1])
+        share[a] = 0.0
     costs[action] += (loss - costs[action]) / probability
-    if weighted:
-        learn_row(states[spare, action], totals[spare], span, rows[0], loss, 1.0 / probability, rate, work)
-    vote(states, rows, starts, mask, votes)
-    weight = 1.0 / (n * probability) if weighted else 1.0
-    learn_row(states[0, action], totals[0], span, rows[0], loss, weight, rate, work)
-    floor = min(1.0 / n, 1.0 / math.sqrt(n * max(rounds[0], 1.0)))
-    total = 0.0
-    for a in range(K):
-        share[a] = votes[0, a] / n_policies
-        total += max(share[a], floor) if mask[a] else 0.0
-    for policy in range(1, n_policies):
-        bonus = psi * floor * total
+    vote(states, columns, values, starts, mask, votes)
+    floor, bonus = min(1.0 / n, 1.0 / math.sqrt(n * max(rounds[0], 1.0))), 0.0
+    for turn in range(states.shape[0]):  # the spare one, if there is any, and the first learn what was seen
+        policy = (turn + spare) % states.shape[0]
+        seen = policy == 0 or policy == n_policies
+        weight = 1.0 / ((n if policy == 0 else 1) * probability) if seen and weighted else 1.0
         for a in range(K):
-            if mask[a]:
+            if mask[a] and (a == action or not seen):
                 target = costs[a] - bonus / max(share[a], floor)
-                target = target if weighted else min(max(target, 0.0), 1.0)
-                learn_row(states[policy, a], totals[policy], span, rows[0], target, 1.0, rate, work)
+                target = loss if seen else target if weighted else min(max(target, 0.0), 1.0)
+                learn_row(states[policy, a], totals[policy], span, columns, values, target, weight, rate, work)
+        bonus = 0.0
         for a in range(K):
-            wider = share[a] + votes[policy, a] / n_policies
-            total += max(wider, floor) - max(share[a], floor)
-            share[a] = wider
+            share[a] += votes[policy, a] / n_policies if policy < n_policies else 0.0
+            bonus += psi * floor * max(share[a], floor) if mask[a] else 0.0
     rounds[0] += 1.0
 
 
@@ -120,7 +117,7 @@ class Cover(OracleLearner):
     Vowpal Wabbit does.
     """
 
-    _compiled: ClassVar[Any] = compiled_rounds(_law_one, _learn_one)
+    _compiled: ClassVar[Any] = compiled_rounds((_law_one, _learn_one), (_law_one, _learn_one))
 
     @validated
     def __init__(

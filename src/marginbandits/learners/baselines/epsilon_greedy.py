@@ -28,11 +28,13 @@ from marginbandits.validation import Real, validated
 
 __all__ = ["EpsilonGreedy"]
 
+Places = npt.NDArray[np.int64]
+
 
 @kernel
-def _law_one(rows: Array, starts: npt.NDArray[np.int64], mask: Mask, state: Any, law: Array) -> bool:
+def _law_one(columns: Places, row: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
     models, _, _, epsilon = state
-    predict(models, rows, False, starts, law)
+    predict(models, row.reshape((1, row.shape[0])), False, starts, law)
     if not laws.greedy_each(law, starts, mask, law):
         return False
     laws.explore_each(law, starts, mask, epsilon, -1.0)
@@ -42,7 +44,7 @@ def _law_one(rows: Array, starts: npt.NDArray[np.int64], mask: Mask, state: Any,
 class EpsilonGreedy(RidgeLearner):
     """Ridge regression per action (shared for K x d contexts), greedy but for a fixed share ε of exploration."""
 
-    _compiled: ClassVar[Any] = compiled_rounds(_law_one, learn_ridge)
+    _compiled: ClassVar[Any] = compiled_rounds((_law_one, learn_ridge))
 
     @validated
     def __init__(

@@ -48,18 +48,18 @@ Places = npt.NDArray[np.int64]
 
 
 @kernel
-def _law_one(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+def _law_one(columns: Places, row: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
     models, _, _, scale, mean, deviation, work = state
     for a in range(mask.shape[0]):
-        mean[a] = dot(models[a, -1], rows[0])
-        deviation[a] = scale * math.sqrt(square_norm(models[a], rows[0]))
+        mean[a] = dot(models[a, -1], row)
+        deviation[a] = scale * math.sqrt(square_norm(models[a], row))
     return bool(race_of_normals(mean, deviation, mask, work, law))
 
 
 class LinTS(RidgeLearner):
     """Posterior sampling on ridge regression; `scale` is v, the posterior's width; `n_particles` is for K x d only."""
 
-    _compiled: ClassVar[Any] = compiled_rounds(_law_one, learn_ridge)
+    _compiled: ClassVar[Any] = compiled_rounds((_law_one, learn_ridge))
 
     @validated
     def __init__(

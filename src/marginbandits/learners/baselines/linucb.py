@@ -33,13 +33,15 @@ from marginbandits.validation import Real, validated
 
 __all__ = ["LinUCB"]
 
+Places = npt.NDArray[np.int64]
+
 
 @kernel
 def _play(
     models: Array,
     rows: Array,
     shared: bool,
-    starts: npt.NDArray[np.int64],
+    starts: Places,
     alpha: float,
     mask: Mask,
     laws: Array,
@@ -53,15 +55,15 @@ def _play(
 
 
 @kernel
-def _law_one(rows: Array, starts: npt.NDArray[np.int64], mask: Mask, state: Any, law: Array) -> bool:
+def _law_one(columns: Places, row: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
     models, _, _, alpha = state
-    return bool(_play(models, rows, False, starts, alpha, mask, law))
+    return bool(_play(models, row.reshape((1, row.shape[0])), False, starts, alpha, mask, law))
 
 
 class LinUCB(RidgeLearner):
     """Optimism on ridge regression: `alpha` widths of confidence, `regularisation` λ."""
 
-    _compiled: ClassVar[Any] = compiled_rounds(_law_one, learn_ridge)
+    _compiled: ClassVar[Any] = compiled_rounds((_law_one, learn_ridge))
 
     @validated
     def __init__(

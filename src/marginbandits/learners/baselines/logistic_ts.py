@@ -39,10 +39,11 @@ from marginbandits import laws, policies
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Shape, Sparse, dense
 from marginbandits.features import Features
+from marginbandits.laws import move_together
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.swift import compiled_rounds
-from marginbandits.oracles.diagonal import Diagonal, prior_of
+from marginbandits.oracles.diagonal import Diagonal, prior_of, score_one
 from marginbandits.policies import race_of_normals
 from marginbandits.state import SQUARES, Field, zeros
 from marginbandits.types import Array, Mask
@@ -81,21 +82,54 @@ def _update(mean: Array, precision: Array, row: Array, reward: float, prior: flo
 
 
 @kernel
-def _law_one(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+def _law_one(columns: Places, row: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
     means, precisions, scale, mean, deviation, work = state
     for a in range(mask.shape[0]):
         score, variance = 0.0, 0.0
-        for j in range(rows.shape[1]):
-            score += means[a, j] * rows[0, j]
-            variance += rows[0, j] * rows[0, j] / precisions[a, j]
+        for j in range(row.shape[0]):
+            score += means[a, j] * row[j]
+            variance += row[j] * row[j] / precisions[a, j]
         mean[a] = min(max(score, -FAR), FAR)  # beyond these every difference is one of certainty
         deviation[a] = min(scale * math.sqrt(variance), FAR)
     return bool(race_of_normals(mean, deviation, mask, work, law))
 
 
 @kernel
-def _learn_one(rows: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any) -> None:
-    _update(state[0][action], state[1][action], rows[0], 1.0 - loss, 0.0, False)
+def _learn_one(
+    columns: Places, row: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
+    _update(state[0][action], state[1][action], row, 1.0 - loss, 0.0, False)
+
+
+@kernel
+def _law_wide(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    means, precisions, scale, share, mean, deviation = state
+    score_one(means, precisions, share, columns, values, mean, deviation)
+    for a in range(mask.shape[0]):
+        deviation[a] *= scale
+    return bool(move_together(mean, deviation, starts, mask, law))
+
+
+@kernel
+def _learn_wide(
+    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
+    means, precisions, _, share, _, _ = state
+    _update_filled(means[action], precisions[action], columns, values, 1.0 - loss, share)
+
+
+@kernel
+def _update_filled(
+    means: Array, precisions: Array, columns: Places, values: Array, reward: float, share: float
+) -> None:
+    """One steady step on what a row has filled."""
+    n = values.shape[0]
+    mean, precision = np.empty(n), np.empty(n)
+    for k in range(n):
+        mean[k], precision[k] = means[columns[k]], precisions[columns[k]]
+    _update(mean, precision, values, reward, prior_of(values, share), True)
+    for k in range(n):
+        means[columns[k]], precisions[columns[k]] = mean[k], precision[k]
 
 
 class LogisticTS(Learner):
@@ -107,7 +141,7 @@ class LogisticTS(Learner):
     journals = True
     changes_actions = True
     takes_sparse = True
-    _compiled: ClassVar[Any] = compiled_rounds(_law_one, _learn_one)
+    _compiled: ClassVar[Any] = compiled_rounds((_law_one, _learn_one), (_law_wide, _learn_wide))
 
     @validated
     def __init__(
@@ -126,7 +160,8 @@ class LogisticTS(Learner):
         self.n_particles = n_particles
 
     def _arrays(self) -> tuple[Any, ...]:
-        return self._mean, self._precision, self.scale, *np.empty((3, self.n_actions))
+        share = () if self._wide is None else (self.regularisation,)
+        return self._mean, self._precision, self.scale, *share, *np.empty((3 - len(share), self.n_actions))
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         n_blocks = 1 if shape.shared else self.n_actions
@@ -165,10 +200,10 @@ class LogisticTS(Learner):
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         rows, at, block = one.rows, one.row(action), one.block(action)
         columns, row = rows.row(at) if isinstance(rows, Sparse) else (slice(None), rows[at])
-        where = block, columns
-        self._journal.keep(self._mean, where)
-        self._journal.keep(self._precision, where)
-        mean, precision = self._mean[where], self._precision[where]
-        wide = self._wide is not None
-        _update(mean, precision, row, 1.0 - loss, prior_of(row, self.regularisation) if wide else 0.0, wide)
-        self._mean[where], self._precision[where] = mean, precision
+        self._journal.keep(self._mean, (block, columns))
+        self._journal.keep(self._precision, (block, columns))
+        mean, precision = self._mean[block], self._precision[block]
+        if isinstance(columns, slice):
+            _update(mean, precision, row, 1.0 - loss, 0.0, False)
+        else:
+            _update_filled(mean, precision, columns, row, 1.0 - loss, self.regularisation)

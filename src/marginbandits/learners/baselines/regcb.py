@@ -28,7 +28,7 @@ from marginbandits.laws import greedy_each
 from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.regression import OracleLearner, learn_oracle
 from marginbandits.learners.swift import compiled_rounds
-from marginbandits.oracles.online_regression import ranges
+from marginbandits.oracles.online_regression import range_one
 from marginbandits.types import Array, Mask
 from marginbandits.validation import Choice, Instance, Real, validated
 
@@ -51,10 +51,10 @@ def _play(least: Array, most: Array, starts: Places, mask: Mask, optimistic: boo
 
 
 @kernel
-def _law_one(rows: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    states, totals, _, rounds, rate, _, _, mellowness, optimistic, columns, ends, most = state
+def _law_one(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    states, totals, _, rounds, rate, _, _, mellowness, optimistic, most = state
     delta = mellowness * math.log(max(mask.shape[0], 2) * max(rounds[0], 1.0))
-    ranges(states[0], totals[0], columns, rows[0], ends, False, starts, delta, rate, law, most)
+    range_one(states[0], totals[0], columns, values, delta, rate, law, most)
     return bool(_play(law, most, starts, mask, optimistic))
 
 
@@ -62,7 +62,7 @@ class RegCB(OracleLearner):
     """Optimism, or uniform play among what is still plausible; `mellowness` scales the confidence."""
 
     indifferent = True
-    _compiled: ClassVar[Any] = compiled_rounds(_law_one, learn_oracle)
+    _compiled: ClassVar[Any] = compiled_rounds((_law_one, learn_oracle), (_law_one, learn_oracle))
 
     @validated
     def __init__(
@@ -81,10 +81,8 @@ class RegCB(OracleLearner):
         self.mellowness = mellowness
 
     def _arrays(self) -> tuple[Any, ...]:
-        optimistic, d = self.play == "optimistic", self._oracle.state.shape[3]
-        most = np.empty(0 if optimistic else self.n_actions)
-        row = np.empty(0, np.int64), np.array([0, d])  # all columns of one row
-        return *super()._arrays(), self.mellowness, optimistic, *row, most
+        optimistic = self.play == "optimistic"
+        return *super()._arrays(), self.mellowness, optimistic, np.empty(0 if optimistic else self.n_actions)
 
     def _ranges(self, one: Batch) -> tuple[Array, Array]:
         delta = self.mellowness * math.log(max(len(one.mask), 2) * max(self._rounds[0], 1.0))

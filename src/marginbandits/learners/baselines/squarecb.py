@@ -24,15 +24,17 @@ from marginbandits.features import Features
 from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.regression import OracleLearner, learn_oracle
 from marginbandits.learners.swift import compiled_rounds
-from marginbandits.oracles.online_regression import predict_all
+from marginbandits.oracles.online_regression import predict_one
 from marginbandits.types import Array, Mask
 from marginbandits.validation import Instance, Real, validated
 
 __all__ = ["SquareCB"]
 
+Places = npt.NDArray[np.int64]
+
 
 @kernel
-def _weigh(losses: Array, starts: npt.NDArray[np.int64], mask: Mask, gamma: float, clip: bool) -> None:
+def _weigh(losses: Array, starts: Places, mask: Mask, gamma: float, clip: bool) -> None:
     """Predicted losses become the law, in place; the best share what the others leave."""
     for i in range(starts.shape[0] - 1):
         least, n = np.inf, 0
@@ -58,8 +60,8 @@ def _weigh(losses: Array, starts: npt.NDArray[np.int64], mask: Mask, gamma: floa
 
 
 @kernel
-def _law_one(rows: Array, starts: npt.NDArray[np.int64], mask: Mask, state: Any, law: Array) -> bool:
-    predict_all(state[0][0], rows, False, starts, law)
+def _law_one(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    predict_one(state[0][0], columns, values, law)
     _weigh(law, starts, mask, state[7] * math.sqrt(state[3][0]), not state[6])
     return True
 
@@ -71,7 +73,7 @@ class SquareCB(OracleLearner):
     """
 
     indifferent = True
-    _compiled: ClassVar[Any] = compiled_rounds(_law_one, learn_oracle)
+    _compiled: ClassVar[Any] = compiled_rounds((_law_one, learn_oracle), (_law_one, learn_oracle))
 
     @validated
     def __init__(

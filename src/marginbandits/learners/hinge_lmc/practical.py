@@ -44,7 +44,7 @@ from marginbandits.learners.hinge_lmc import faithful
 from marginbandits.learners.hinge_lmc.diagnostics import Monitor, RunDiagnostics
 from marginbandits.learners.hinge_lmc.files import REPLAYED, relearn, without_young_blocks
 from marginbandits.learners.hinge_lmc.rounds import LastRound, learn_one, n_normals, play_one
-from marginbandits.learners.hinge_lmc.wide import WidePosterior
+from marginbandits.learners.hinge_lmc.wide import WIDE_ROUNDS, WidePosterior
 from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.oracles.ridge import Ridge
 from marginbandits.reservoir import Reservoir
@@ -75,6 +75,7 @@ class HingeLMC(Learner):
     changes_actions = True
     takes_sparse = True
     from_theory = staticmethod(faithful.from_theory)
+    _compiled: ClassVar[Any] = WIDE_ROUNDS
 
     @validated
     def __init__(
@@ -84,7 +85,7 @@ class HingeLMC(Learner):
         surrogate: Annotated[str, Choice("squared_hinge", "hinge")] = "squared_hinge",
         margin: Annotated[float, Real(1e-6, 1e6)] = 1.0,
         n_particles: Annotated[int, Integer(1)] = 16,
-        temperature: Annotated[float, Real(0)] = 0.1,
+        temperature: Annotated[float, Real(0, 1e6)] = 0.1,
         hope: Annotated[float, Real(0, 1e6)] = 1.0,
         moves: Annotated[int, Integer(1)] = 2,
         step: Annotated[float, Real(above=0, high=1)] = 0.3,
@@ -132,6 +133,12 @@ class HingeLMC(Learner):
             "last": self._last,
             "particles": Field(self._particles, per_block=True),
         }
+
+    def _arrays(self) -> tuple[Any, ...]:
+        wide = self._wide
+        assert wide is not None  # others have no compiled rounds
+        learning = wide.mean, wide.precision, wide.rounds, self.margin, self._squared
+        return *learning, self.hope * self.temperature, self.smoothing, *np.empty((2, self.n_actions))
 
     def _scatter(self) -> None:
         """Particles as they are before any round: draws of the Gaussian part."""

@@ -16,20 +16,75 @@ worth on text is in docs/text.md, where temperature=0.02 and regularisation=0.8 
 Crammer, Kulesza & Dredze (2009), "Adaptive regularization of weight vectors".
 """
 
+import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from marginbandits.contexts import Batch
-from marginbandits.oracles.diagonal import Diagonal, within
+from marginbandits.compiled import kernel
+from marginbandits.contexts import Batch, Sparse
+from marginbandits.laws import greedy_over_floor
+from marginbandits.learners.swift import compiled_rounds
+from marginbandits.oracles.diagonal import LARGEST, Diagonal, score_one, within
 from marginbandits.samplers.particles import absorb
 from marginbandits.state import Field
-from marginbandits.types import Array
+from marginbandits.types import Array, Mask
 
-__all__ = ["WidePosterior"]
+__all__ = ["WIDE_ROUNDS", "WidePosterior"]
 
 
 PRIOR, SPREAD = 0.25, 5.0
+Places = npt.NDArray[np.int64]
+
+
+@kernel
+def _absorb_filled(
+    means: Array, precisions: Array, columns: Places, values: Array, loss: float, margin: float, squared: bool
+) -> None:
+    """Move a block to where its posterior and the round together are least, on what a row has filled."""
+    n = values.shape[0]
+    mean, gain, row, variance = np.empty((1, n)), np.empty(n), np.empty(n), 0.0
+    for k in range(n):
+        mean[0, k], row[k] = means[columns[k]], min(max(values[k], -LARGEST), LARGEST)
+        gain[k] = row[k] / precisions[columns[k]]
+        variance += row[k] * gain[k]
+    for k in range(n):
+        gain[k] /= 1.0 + variance
+    absorb(mean, margin, squared, row, loss, np.zeros(1), gain, variance)
+    score = 0.0
+    for k in range(n):
+        means[columns[k]] = mean[0, k]
+        score += mean[0, k] * row[k]
+    curvature = (loss if score > 0.0 else 1.0 - loss) if squared and abs(score) > margin else 1.0
+    for k in range(n):
+        precisions[columns[k]] += curvature * row[k] * row[k]
+
+
+@kernel
+def _law_one(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    means, precisions, rounds, _, _, hope, smoothing, score, deviation = state
+    row = np.empty(values.shape[0])
+    for k in range(values.shape[0]):
+        row[k] = min(max(values[k], -LARGEST), LARGEST)
+    score_one(means, precisions, 0.0, columns, row, score, deviation)
+    for a in range(mask.shape[0]):
+        score[a] += hope * SPREAD * deviation[a]
+    floor = smoothing / (mask.shape[0] * math.sqrt(max(rounds[0], 1.0)))
+    return bool(greedy_over_floor(score, starts, mask, floor, law))
+
+
+@kernel
+def _learn_one(
+    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
+    means, precisions, rounds, margin, squared = state[:5]
+    rounds[0] += 1.0
+    _absorb_filled(means[action], precisions[action], columns, values, loss, margin, squared)
+
+
+WIDE_ROUNDS = compiled_rounds(sparse=(_law_one, _learn_one))
 
 
 class WidePosterior(Diagonal):
@@ -46,18 +101,13 @@ class WidePosterior(Diagonal):
 
     def learn(self, one: Batch, action: int, loss: float, margin: float, squared: bool) -> None:
         """Move the block of an action to where its posterior and the round together are least."""
-        columns, values = within(one).row(one.row(action))
-        block = one.block(action)
+        rows, block = one.rows, one.block(action)
+        assert isinstance(rows, Sparse)
+        columns, values = rows.row(one.row(action))
         self.journal.keep(self.rounds)
         self.keep(block, columns)
         self.rounds += 1.0
-        mean, towards = self.mean[block, columns], values / self.precision[block, columns]
-        variance = float(values @ towards)
-        absorb(mean[None], margin, squared, values, loss, np.zeros(1), towards / (1.0 + variance), variance)
-        self.mean[block, columns] = mean
-        score = float(mean @ values)
-        beyond = squared and abs(score) > margin
-        self.precision[block, columns] += ((loss if score > 0.0 else 1.0 - loss) if beyond else 1.0) * values * values
+        _absorb_filled(self.mean[block], self.precision[block], columns, values, loss, margin, squared)
 
     def fields(self) -> Mapping[str, Field]:
         """The live state."""

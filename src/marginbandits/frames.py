@@ -139,14 +139,15 @@ class ParquetFile:
     """A Parquet file that grows by named columns of one length at a time; the first ones say of what type."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._writer = path, None
+        self._path = path
+        self._writer: Any = None
 
     def write(self, columns: Mapping[str, Any]) -> None:
         """So many rows more."""
         pa = _pyarrow()
         import pyarrow.parquet
 
-        writer: Any = self._writer
+        writer = self._writer
         table = pa.table(dict(columns), schema=None if writer is None else writer.schema)
         if writer is None:
             self._writer = writer = pyarrow.parquet.ParquetWriter(self._path, table.schema)

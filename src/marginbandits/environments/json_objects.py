@@ -1,9 +1,9 @@
 """JSON as a line of a file holds it: one object, each name once, and no number that JSON does not have.
 
->>> parse_object('{"a": 1, "b": [2, {')
+>>> parse_object('{"a": 1, "b": 2')
 Traceback (most recent call last):
     ...
-ValueError: not JSON: Expecting property name enclosed in double quotes at character 20 of '{"a": 1, "b": [2, {'; was ...
+ValueError: not JSON: Expecting ',' delimiter at character 16 of '{"a": 1, "b": 2'; was the line cut short?
 """
 
 import json
@@ -22,7 +22,8 @@ def parse_object(text: str, example: str = '{"age": 31, "label": "yes"}') -> dic
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except json.JSONDecodeError as error:
-        cut = "; was the line cut short?" * (error.pos >= len(text.rstrip()))
+        ended = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
+        cut = "; was the line cut short?" * ended
         where = f"at character {error.colno} of {quoted(error.doc.strip())}"
         raise ValueError(f"not JSON: {error.msg} {where}{cut}") from None
     if not isinstance(found, dict):

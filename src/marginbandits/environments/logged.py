@@ -50,9 +50,7 @@ class _Rows(Constraint):
 
 
 Column = Annotated[npt.ArrayLike, Numbers(1, finite=False, booleans=True)]
-MaybeColumn = Annotated[
-    npt.ArrayLike | None, OneOf(Numbers(1, finite=False, booleans=True), Instance(type(None)))
-]
+MaybeColumn = Annotated[npt.ArrayLike | None, OneOf(Numbers(1, finite=False, booleans=True), Instance(type(None)))]
 Contexts = Annotated[Any, OneOf(Numbers(2, 3, finite=False, booleans=True), _Rows())]
 
 
@@ -77,7 +75,9 @@ class Logged(Parametrised):
         seed: Seed = None,
     ) -> None:
         if (losses is None) == (rewards is None):
-            raise ValueError("give either losses or rewards, got both" if rewards is not None else "give losses or rewards")
+            raise ValueError(
+                "give either losses or rewards, got both" if rewards is not None else "give losses or rewards"
+            )
         if probabilities is None:
             raise ValueError("probabilities must be given: without them replay cannot be fair to other policies")
         within = one_range(reward_range, loss_range)

@@ -67,5 +67,5 @@ def refusal(found: Sequence[Bad]) -> ValueError:
     more = f"\n  and {len(found) - SHOWN:,} more just after these" * (len(found) > SHOWN)
     rows = "row is" if len(found) == 1 else "rows are"
     return ValueError(
-        f'{len(found):,} {rows} bad; mend them, or leave such rows out and have them counted by bad="skip":\n{shown}{more}'
+        f'{len(found):,} {rows} bad; mend them, or have such rows left out and counted by bad="skip":\n{shown}{more}'
     )

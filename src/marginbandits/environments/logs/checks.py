@@ -6,7 +6,7 @@ that are wrong are looked at one by one.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,20 @@ class Scale:
         return f"a number in [{low:.15g}, {high:.15g}]"
 
 
+_BY_ROW = (
+    "contexts",
+    "actions",
+    "values",
+    "probabilities",
+    "available",
+    "laws",
+    "offers",
+    "keys",
+    "times",
+    "versions",
+)
+
+
 @dataclass(slots=True)
 class Unchecked:
     """Some rows: as `Rounds`, but for what may be wrong. An action of -1 is none of the labels, or not offered."""
@@ -62,6 +76,15 @@ class Unchecked:
     cell: Callable[[str, int], object] = lambda role, row: None
     """What stands in a row: its action, value or probability as written."""
 
+    def take(self, rows: npt.NDArray[np.int64]) -> "Unchecked":
+        """Some of the rows, in ascending order; what was lost stays so."""
+        order, cell = rows.tolist(), self.cell
+        arrays = {name: _some(getattr(self, name), rows) for name in _BY_ROW}
+        wrong = {place: self.wrong[row] for place, row in enumerate(order) if row in self.wrong}
+        return replace(
+            self, places=self.places.take(rows), wrong=wrong, cell=lambda role, row: cell(role, order[row]), **arrays
+        )
+
 
 def examined(
     raw: Unchecked, labels: tuple[Action, ...] | None, scale: Scale, seen: Seen | None
@@ -76,23 +99,11 @@ def examined(
     if seen is not None and raw.keys is not None:
         _repeated(raw, losses, seen, scale, wrong)
     bad = [Bad(raw.places[row], *wrong[row]) for row in sorted(wrong)]
-    whole = None if wrong else slice(None)
-    kept = np.setdiff1d(np.arange(len(losses)), list(wrong)) if wrong else whole
-    rounds = Rounds(
-        contexts=_some(raw.contexts, kept),
-        actions=_some(raw.actions, kept),
-        losses=_some(losses, kept),
-        probabilities=_some(raw.probabilities, kept),
-        available=_some(raw.available, kept),
-        laws=_some(raw.laws, kept),
-        offers=_some(raw.offers, kept),
-        keys=_some(raw.keys, kept),
-        times=_some(raw.times, kept),
-        versions=_some(raw.versions, kept),
-        places=raw.places if kept is whole and whole is not None else raw.places.take(np.asarray(kept)),
-        labels=labels if raw.offers is None else None,
-        columns=raw.columns,
-    )
+    rows = np.setdiff1d(np.arange(len(losses)), list(wrong)) if wrong else None
+    kept = raw if rows is None else raw.take(rows)
+    fields = {name: getattr(kept, name) for name in _BY_ROW if name != "values"}
+    own = labels if raw.offers is None else None
+    rounds = Rounds(**fields, losses=_some(losses, rows), places=kept.places, labels=own, columns=raw.columns)
     return rounds, sorted(raw.lost + bad, key=_number) if raw.lost else bad
 
 
@@ -143,7 +154,7 @@ def _laws(
 def _contexts(raw: Unchecked) -> Iterator[tuple[npt.NDArray[np.bool_], str, Callable[[int], str]]]:
     if isinstance(raw.contexts, np.ndarray):
         contexts = raw.contexts
-        bad = ~(np.abs(contexts) <= LARGEST)
+        bad: Mask = ~(np.abs(contexts) <= LARGEST)
         if bad.any():  # seldom: the rows' own test is needed only then
             names = raw.columns or tuple(map(str, range(contexts.shape[1])))
 
@@ -153,7 +164,7 @@ def _contexts(raw: Unchecked) -> Iterator[tuple[npt.NDArray[np.bool_], str, Call
                 advice = f"empty; {mend}" if np.isnan(contexts[row, column]) else "it must be within ±1e100"
                 return f"context column {names[column]!r} has {contexts[row, column]}: {advice}"
 
-            yield bad.any(1), "context not finite", detail
+            yield np.asarray(bad.any(1)), "context not finite", detail
 
 
 def _repeated(raw: Unchecked, losses: Array, seen: Seen, scale: Scale, wrong: Wrong) -> None:
@@ -175,7 +186,7 @@ def _repeated(raw: Unchecked, losses: Array, seen: Seen, scale: Scale, wrong: Wr
 
 
 def _some(values: Any, rows: Any) -> Any:
-    if values is None or isinstance(rows, slice):
+    if values is None or rows is None:
         return values
     if isinstance(values, list):
         return [values[row] for row in rows]

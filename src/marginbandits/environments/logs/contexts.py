@@ -17,7 +17,7 @@ from marginbandits.environments.logs.checks import Wrong
 from marginbandits.features.entries import Entries
 from marginbandits.validation import quoted
 
-__all__ = ["Contexts", "Reading", "refuse_entries"]
+__all__ = ["Contexts", "Reading", "refuse_entries", "refuse_offer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,8 @@ class Reading:
     context: str | tuple[str, ...] | None
     named: bool | None
     others: frozenset[str]
+    words: frozenset[str] = frozenset()
+    """Columns of text files that are no numbers, whatever they look like."""
 
 
 class Contexts:
@@ -65,6 +67,11 @@ class Contexts:
         cells = [_parsed(cell) for cell in cells]
         if self._width is None:
             first = next((one for one in cells if isinstance(one, Mapping | list)), None)
+            if first is None and any(one is not None for one in cells):
+                raise ValueError(
+                    f"column {self._reading.context!r} should hold each context whole, as a mapping or a list, got "
+                    f"{quoted(cells[0])}; if it is one column of the context, say context=[{self._reading.context!r}]"
+                )
             self._width = len(first) if isinstance(first, list) else -1
         if self._width < 0:
             found = [one if one is None or isinstance(one, Mapping) else {} for one in cells]
@@ -110,11 +117,15 @@ class Contexts:
         return found, None
 
     def _text(self, block: Any, names: Sequence[str], wrong: Wrong) -> tuple[Any, tuple[str, ...] | None]:
+        if not len(block):  # none that could be read: nothing is settled by these
+            return np.empty((0, len(names))), tuple(names)
         if self._numeric is None:
             filled = {name: [cell for cell in block.values(name) if cell] for name in names}
             self._gaps = any(len(cells) < len(block) for cells in filled.values())
             self._numeric = frozenset(
-                name for name, cells in filled.items() if cells and all(number(cell) is not None for cell in cells)
+                name
+                for name, cells in filled.items()
+                if name not in self._reading.words and cells and all(number(cell) is not None for cell in cells)
             )
         columns: dict[str, Any] = {}
         for name in names:
@@ -156,6 +167,14 @@ def refuse_entries(contexts: Sequence[Any], entries: Entries, wrong: Wrong) -> N
             entries.read(context)
         except ValueError as error:
             wrong.setdefault(row, ("context that no learner takes", str(error)))
+
+
+def refuse_offer(offer: Mapping[Any, Any], entries: Entries, row: int, wrong: Wrong) -> None:
+    """The same for what a round offers."""
+    found: Wrong = {}
+    refuse_entries(list(offer.values()), entries, found)
+    for detail in found.values():
+        wrong.setdefault(row, detail)
 
 
 def _by_name(columns: Mapping[str, Sequence[Any]], n: int) -> list[dict[str, Any]]:

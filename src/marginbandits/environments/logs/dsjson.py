@@ -23,7 +23,7 @@ import numpy as np
 from marginbandits.environments.logs.bad import Bad
 from marginbandits.environments.logs.cells import json_object
 from marginbandits.environments.logs.checks import Unchecked, Wrong
-from marginbandits.environments.logs.contexts import refuse_entries
+from marginbandits.environments.logs.contexts import refuse_entries, refuse_offer
 from marginbandits.environments.logs.lines import lines
 from marginbandits.environments.logs.names import Places
 from marginbandits.environments.logs.rounds import SURE
@@ -102,9 +102,9 @@ class DecisionService:
         if probability is None and self._needs:
             raise _NoEventError("no probability", f"neither _label_probability nor p: {NEEDED}")
         value = _number(probability)
-        if law is not None and abs(value - law[place] * (1.0 - _number(event.get("pdrop", 0.0)))) <= SURE * value:
-            if abs(value - law[place]) > SURE * value:  # written with the probability of being kept in it
-                value = law[place]
+        kept = 1.0 - _number(event.get("pdrop", 0.0))
+        if law is not None and kept < 1.0 and abs(value - law[place] * kept) <= SURE * value:
+            value = law[place]  # it was written with the probability of being kept in it
         return _Event(number, event, place, law, value, context, offer)
 
     def _unchecked(
@@ -114,8 +114,7 @@ class DecisionService:
         contexts = [one.context for one in events]
         refuse_entries(contexts, entries, wrong)
         for row, one in enumerate(events):
-            refuse_entries(list(one.offer.values()), entries, inner := {})
-            wrong.update({row: inner[k] for k in list(inner)[:1]})
+            refuse_offer(one.offer, entries, row, wrong)
         actions, mask = [one.place for one in events], None
         if labels is not None:
             own = Places(labels, text=True)
@@ -124,7 +123,9 @@ class DecisionService:
             for row, one in enumerate(events):
                 mask[row, [place for place in map(own.of, one.offer) if place >= 0]] = True
         return Unchecked(
-            places=Where((self.name,), np.zeros(1, np.int64), np.array([one.number for one in events], np.int64), "line"),
+            places=Where(
+                (self.name,), np.zeros(1, np.int64), np.array([one.number for one in events], np.int64), "line"
+            ),
             contexts=contexts,
             actions=np.array(actions, np.int64),
             values=np.array([_number(one.event.get("_label_cost")) for one in events]),

@@ -8,7 +8,7 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, cast
 
 __all__ = ["LONGEST_LINE", "Line", "lines", "opened"]
 
@@ -25,7 +25,7 @@ class Line(NamedTuple):
 
 def opened(path: Path) -> IO[bytes]:
     """The file, open for reading bytes."""
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+    return cast(IO[bytes], gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
 
 
 def lines(path: Path) -> Iterator[Line]:

@@ -1,4 +1,4 @@
-"""A log of past decisions, read some thousand rounds at a time, as often as one likes.
+r"""A log of past decisions, read some thousand rounds at a time, as often as one likes.
 
     for rounds in log: ...      `Rounds` after `Rounds`; whatever is wrong with a row is said with its place
     log.rounds()                all of them at once
@@ -10,7 +10,7 @@ Memory is that of one part, and of 16 bytes a round where decisions have keys (`
 
 >>> import pathlib, tempfile
 >>> folder = pathlib.Path(tempfile.mkdtemp())
->>> _ = (folder / "log.csv").write_text("age,action,reward,probability\\n31,b,1,0.5\\n55,a,0,0.25\\n")
+>>> _ = (folder / "log.csv").write_text("age,action,reward,probability\n31,b,1,0.5\n55,a,0,0.25\n")
 >>> log = read_log(folder / "log.csv")
 >>> rounds = log.rounds()
 >>> rounds.contexts.ravel(), rounds.actions, rounds.losses, log.labels
@@ -18,7 +18,7 @@ Memory is that of one part, and of 16 bytes a round where decisions have keys (`
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
@@ -171,9 +171,7 @@ def read_log(
     loss: Name = None,
     reward: Name = None,
     probability: Name = "probability",
-    context: Annotated[
-        str | Sequence[str] | None, OneOf(Instance(str), ListOf(Instance(str)), NOTHING)
-    ] = None,
+    context: Annotated[str | Sequence[str] | None, OneOf(Instance(str), ListOf(Instance(str)), NOTHING)] = None,
     available: Name = None,
     law: Name = None,
     offers: Name = None,
@@ -210,7 +208,7 @@ def read_log(
     if kind in ("vw", "dsjson"):
         _refuse_columns(kind, action, loss, reward, context, available, law, offers, time, key, version)
         reader = VowpalWabbit if kind == "vw" else DecisionService
-        scale = Scale("cost", within=(-within[1], -within[0]) if reward_range and within else within)
+        scale = Scale("cost", within=(0.0 - within[1], 0.0 - within[0]) if reward_range and within else within)
         return Log(reader(source, needs_probability=probability is not None), scale=scale, **options)  # type: ignore[arg-type]  # as declared
     parts = parts_of(source, kind)
     given: dict[str, Any] = {
@@ -226,23 +224,18 @@ def read_log(
         "key": key,
         "version": version,
     }
-    _choose_outcome(given, parts[0].kinds, reward_range, loss_range)
+    _choose_outcome(given, parts[0].names(), reward_range, loss_range)
     roles = roles_of(parts[0], given)
-    if roles.value is None:
-        roles = roles_of(parts[0], given)
     scale = Scale("reward" if given["reward"] else "loss", bool(given["reward"]), within)
     return Log(Table(parts, roles, named), scale=scale, **options)  # type: ignore[arg-type]  # as declared
 
 
-def _choose_outcome(given: dict[str, Any], kinds: Mapping[str, str] | None, rewards: Any, losses: Any) -> None:
+def _choose_outcome(given: dict[str, Any], names: Sequence[str], rewards: Any, losses: Any) -> None:
     """Loss or reward: the column named, or else the one called so."""
     if given["loss"] is None and given["reward"] is None:
-        known = ("loss", "reward") if kinds is None else tuple(one for one in ("loss", "reward") if one in kinds)
-        if kinds is None:
-            known = ("reward",) if rewards else ("loss",)
+        known = [one for one in ("loss", "reward") if one in names]
         if len(known) != 1:
-            names = ", ".join(list(kinds or ())[:50])
-            raise ValueError(f"name the column of outcomes by loss= or reward=; there are {names}")
+            raise ValueError(f"name the column of outcomes by loss= or reward=; there are {', '.join(names[:50])}")
         given[known[0]] = known[0]
     if given["loss"] is not None and rewards is not None:
         raise ValueError(f"reward_range {rewards} is of rewards, and {given['loss']!r} is a loss: give loss_range")
@@ -274,5 +267,3 @@ def kind_of(source: Any, format: str | None) -> str:
     if kind is None or (kind == "parquet" and suffixes[-1] == ".gz"):
         raise ValueError(f"{path} does not say its format: it must end in {', '.join(_ENDINGS)}, or say format=")
     return kind
-
-

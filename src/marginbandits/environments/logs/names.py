@@ -6,7 +6,7 @@ every action of the file is a whole number, or where 2 is among the labels that 
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -90,7 +90,7 @@ class Places:
         return law if law.shape == (self._n,) else f"law must be {self._n} probabilities, got {quoted(cell)}"
 
 
-def listed(cell: Any) -> Sequence[Any] | None:
+def listed(cell: Any) -> Any:
     """A cell as a list: one as it is, text that is one of JSON, or words between which stands |; None if it is none."""
     if isinstance(cell, str):
         if cell.startswith(("[", "{")):
@@ -99,6 +99,4 @@ def listed(cell: Any) -> Sequence[Any] | None:
             except (ValueError, RecursionError):
                 return None
         return cell.split("|") if cell else None
-    if isinstance(cell, Mapping):
-        return None
     return cell if isinstance(cell, list | tuple | np.ndarray) else None

@@ -64,6 +64,14 @@ class Part:
     blocks: Callable[[Sequence[str], int], Iterator[Any]]
     text: bool = False
 
+    def names(self) -> list[str]:
+        """Of columns; of a file of objects the entries of the first thousand, as the first need not have them all."""
+        if self.kinds is not None:
+            return list(self.kinds)
+        for block in self.blocks((), 1000):
+            return [name for name in block.columns if name]
+        raise ValueError(f"{self.name} is empty")
+
 
 def parts_of(source: Any, kind: str) -> list[Part]:
     """The tables of a frame, a file, or a folder of Parquet files in the order of their names."""
@@ -82,7 +90,7 @@ def parts_of(source: Any, kind: str) -> list[Part]:
 
 def roles_of(part: Part, given: Mapping[str, Any]) -> Roles:
     """The role of each column of a table, as asked for or by its name; what is asked for must be there."""
-    names = list(part.kinds) if part.kinds is not None else _first_names(part)
+    names = part.names()
     context = given["context"]
     listed = [context] if isinstance(context, str) else list(context or ())
     for role in ("action", "loss", "reward", "probability", *OPTIONAL):
@@ -105,6 +113,8 @@ def roles_of(part: Part, given: Mapping[str, Any]) -> Roles:
         context = "context"
     elif context is None and part.kinds is not None:
         context = tuple(name for name in names if name not in taken)
+        if context == ("context",) and part.kinds["context"] not in ("number", "boolean"):
+            context = "context"
     twice = [name for name in listed if name in {given["action"], value, probability}]
     if twice:
         raise ValueError(f"context must not have {twice[0]!r}, which is the action, its outcome or its probability")
@@ -117,18 +127,13 @@ def roles_of(part: Part, given: Mapping[str, Any]) -> Roles:
     )
 
 
-def _first_names(part: Part) -> list[str]:
-    """The entries of a file's first objects: of a thousand, as the first need not have them all."""
-    for block in part.blocks((), 1000):
-        return [name for name in block.columns if name]
-    raise ValueError(f"{part.name} is empty")
-
-
 class Table:
     """A log in one table or several of the same columns."""
 
-    def __init__(self, parts: Sequence[Part], roles: Roles, named: bool | None) -> None:
-        self.parts, self.roles, self.named = parts, roles, named
+    def __init__(
+        self, parts: Sequence[Part], roles: Roles, named: bool | None, words: frozenset[str] = frozenset()
+    ) -> None:
+        self.parts, self.roles, self.named, self.words = parts, roles, named, words
         self.name = parts[0].name if len(parts) == 1 else str(Path(parts[0].name).parent)
         self.unit = "line" if parts[0].text or parts[0].kinds is None else "row"
         for part in parts[1:]:
@@ -150,7 +155,7 @@ class Table:
 
     def chunks(self, labels: tuple[Action, ...] | None, n_rows: int) -> Iterator[Unchecked]:
         """All rows, so many at a time."""
-        contexts = Contexts(Reading(self.roles.context, self.named, self._others()))
+        contexts = Contexts(Reading(self.roles.context, self.named, self._others(), self.words))
         for part in self.parts:
             first = 1
             for block in part.blocks(self.roles.columns(), n_rows):
@@ -215,7 +220,7 @@ def _stacked(block: Any, name: str | None, read: Any, kind: type, k: int, wrong:
     """A column of lists as an array of n x k."""
     if name is None or read is None:
         return None
-    out = np.zeros((len(block), k), kind)
+    out: Any = np.zeros((len(block), k), kind)
     for row, cell in enumerate(block.values(name)):
         found = read(cell)
         if isinstance(found, str):

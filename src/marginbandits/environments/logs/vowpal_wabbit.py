@@ -32,7 +32,7 @@ import numpy as np
 from marginbandits.environments.examples import number
 from marginbandits.environments.logs.bad import Bad
 from marginbandits.environments.logs.checks import Unchecked, Wrong
-from marginbandits.environments.logs.contexts import refuse_entries
+from marginbandits.environments.logs.contexts import refuse_entries, refuse_offer
 from marginbandits.environments.logs.lines import Line, lines
 from marginbandits.environments.logs.names import MOST, Places
 from marginbandits.environments.logs.rounds import Places as Where
@@ -117,8 +117,7 @@ class VowpalWabbit:
         refuse_entries(contexts, entries, wrong)
         for row, one in enumerate(rounds):
             if one.offer is not None:
-                refuse_entries(list(one.offer.values()), entries, inner := {})
-                wrong.update({row: inner[k] for k in list(inner)[:1]})
+                refuse_offer(one.offer, entries, row, wrong)
             if self._needs and one.label.probability is None:
                 wrong.setdefault(row, ("no probability", f"no probability after {one.label.cost!r}: {NEEDED}"))
         own = Places(labels or (), text=True)
@@ -129,7 +128,9 @@ class VowpalWabbit:
             mask = mask.reshape(len(rounds), len(labels))
         keys = [one.key for one in rounds]
         return Unchecked(
-            places=Where((self.name,), np.zeros(1, np.int64), np.array([one.number for one in rounds], np.int64), "line"),
+            places=Where(
+                (self.name,), np.zeros(1, np.int64), np.array([one.number for one in rounds], np.int64), "line"
+            ),
             contexts=contexts,
             actions=np.array(actions, np.int64),
             values=np.array([_float(one.label.cost) for one in rounds]),
@@ -153,7 +154,9 @@ def _placed(one: _Round, labels: tuple[Action, ...] | None, own: Places) -> int:
 def _of_lines(block: Sequence[Line]) -> _Round:
     """A round with a line for each action, and perhaps one that they share."""
     context: dict[str, Any] = {}
-    labelled, heads, found = [], [], []
+    labelled: list[tuple[int, Label]] = []
+    heads: list[str | None] = []
+    found: list[dict[str, Any]] = []
     key = None
     for line in block:
         head, bar, rest = line.text.partition("|")
@@ -242,7 +245,9 @@ def _fill(inner: dict[str, Any], words: Sequence[str], weight: float) -> None:
 def _weight(text: str) -> float:
     found = number(text)
     if found is None:
-        raise _NoRoundError("a weight that is no number", f"the weight of a feature must be a number, got {quoted(text)}")
+        raise _NoRoundError(
+            "a weight that is no number", f"the weight of a feature must be a number, got {quoted(text)}"
+        )
     return found
 
 

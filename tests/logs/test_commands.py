@@ -43,7 +43,7 @@ def test_bad_rows_are_left_out_only_if_asked(tmp_path: Path) -> None:
     [
         (["out.csv"], "CSV does not hold them all"),
         (["out.vw", "--action", "x"], "has no column 'x'"),
-        (["out.vw", "--probability", "x"], "without the probability"),
+        (["out.vw", "--probability", "x"], "probability: "),
         (["out.vw", "--actions", "a,a"], "actions must differ"),
         (["out.vw", "--reward-range", "1", "0"], "reward_range must be two finite numbers"),
     ],

@@ -87,8 +87,6 @@ def test_words_and_gaps_make_contexts_names_and_values(tmp_path: Path) -> None:
     assert mb.read_log(frame, named=True).rounds().contexts == [{"age": 1.5, "vip": True}, {"age": None, "vip": False}]
     with pytest.raises(ValueError, match="the frame, row 2: context column 'age' has nan: empty; fill it, or .*named"):
         mb.read_log(frame).rounds()
-    agent = mb.SquareCB(actions=rounds.labels, seed=0)
-    agent.learn_many(rounds.contexts, [mb.Decision(rounds.name(i), 0.5) for i in range(2)], rounds.losses)
 
 
 def test_ranges_turn_into_losses(tmp_path: Path) -> None:

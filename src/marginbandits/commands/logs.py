@@ -87,8 +87,11 @@ def convert(source: Path, target: Path, **options: Any) -> None:
     from marginbandits.environments.logs.writing import write_log
 
     log = log_read(source, options)
-    with tqdm(unit=" rounds", unit_scale=True, disable=not sys.stderr.isatty()) as bar:
-        write_log(log, target, progress=bar.update)
+    try:
+        with tqdm(unit=" rounds", unit_scale=True, disable=not sys.stderr.isatty()) as bar:
+            write_log(log, target, progress=bar.update)
+    except ValueError as error:  # with a line for each bad row
+        raise click.ClickException(str(error)) from error
     click.echo(f"{target}: {log.report}")
     if log.labels is not None:
         click.echo(f"{len(log.labels)} actions: {', '.join(map(str, log.labels[:20]))}{', …' * (len(log.labels) > 20)}")

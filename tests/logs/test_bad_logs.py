@@ -76,7 +76,7 @@ def test_bad_rows_are_named_or_counted(
 
 def test_nan_rewards_are_named() -> None:
     frame = pa.table({"x": [1.0, 2.0], "action": [0, 1], "reward": [1.0, np.nan], "probability": [0.5, 0.5]})
-    with pytest.raises(ValueError, match="row 2: reward must be .*, got nan"):
+    with pytest.raises(ValueError, match=r"row 2: reward must be .*, got nan"):
         mb.read_log(frame).rounds()
 
 
@@ -101,12 +101,12 @@ def test_several_bad_rows_are_shown_together(tmp_path: Path) -> None:
 def test_a_line_cut_short_is_named(tmp_path: Path) -> None:
     whole = json.dumps(GOOD)
     path = json_log(tmp_path, [whole, whole[:-9].replace("k0", "k1"), whole.replace("k0", "k2")])
-    with pytest.raises(ValueError, match="log.jsonl, line 2: not JSON: .*was the line cut short?"):
+    with pytest.raises(ValueError, match=r"log.jsonl, line 2: not JSON: .*was the line cut short?"):
         mb.read_log(path).rounds()
     log = mb.read_log(path, bad="skip")
     assert len(log.rounds()) == 2
     path = json_log(tmp_path, [event(), json.dumps(event(EventId="e2"))[:-5]], "log.dsjson")
-    with pytest.raises(ValueError, match="log.dsjson, line 2: not JSON: .*cut short"):
+    with pytest.raises(ValueError, match=r"log.dsjson, line 2: not JSON: .*cut short"):
         mb.read_log(path, reward_range=(0, 1)).rounds()
 
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import marginbandits as mb
-from marginbandits.environments.logs import table
+from marginbandits.environments.logs import cells, table
 from tests.logs.examples import csv_log, event, json_log
 
 ROWS = ["31,b,1,0.5", "55,a,0,0.25", "20,b,0.5,0.125"]
@@ -85,7 +85,7 @@ def test_words_and_gaps_make_contexts_names_and_values(tmp_path: Path) -> None:
         {"age": [1.5, None], "vip": [True, False], "action": [0, 1], "loss": [0, 1], "probability": [1, 1]}
     )
     assert mb.read_log(frame, named=True).rounds().contexts == [{"age": 1.5, "vip": True}, {"age": None, "vip": False}]
-    with pytest.raises(ValueError, match="the frame, row 2: context column 'age' has nan: empty; fill it, or .*named"):
+    with pytest.raises(ValueError, match=r"the frame, row 2: context column 'age' has nan: empty; fill it, or .*named"):
         mb.read_log(frame).rounds()
 
 
@@ -156,7 +156,7 @@ def test_sources_that_are_none(tmp_path: Path) -> None:
         mb.read_log([1, 2])
     with pytest.raises(FileNotFoundError, match="no file"):
         mb.read_log(tmp_path / "none.csv")
-    with pytest.raises(ValueError, match="without a .parquet file"):
+    with pytest.raises(ValueError, match=r"without a .parquet file"):
         mb.read_log(tmp_path)
     (tmp_path / "log.xml").write_text("")
     with pytest.raises(ValueError, match="does not say its format"):
@@ -176,7 +176,7 @@ def test_a_log_is_never_held_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             assert len(block) <= n
             yield block
 
-    original = table.csv_rows
+    original = cells.csv_rows
     monkeypatch.setattr(table, "csv_rows", counted)
     log = mb.read_log(csv_log(tmp_path, ["1,a,1,0.5"] * 500), actions=["a", "b"], chunk=10)
     for k, rounds in enumerate(log):

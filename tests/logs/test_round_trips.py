@@ -27,7 +27,7 @@ FEW = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scop
 
 
 def outcomes(draw: Any, n: int, k: int) -> dict[str, Any]:
-    several = {"min_size": n, "max_size": n}
+    several: dict[str, Any] = {"min_size": n, "max_size": n}
     return {
         "actions": np.array(draw(st.lists(st.integers(0, k - 1), **several)), np.int64),
         "losses": np.array(draw(st.lists(LOSS, **several))),
@@ -54,10 +54,8 @@ def named(draw: Any, context: Any = CONTEXT) -> mb.Rounds:
 def offering(draw: Any, context: Any = CONTEXT, features: Any = CONTEXT) -> mb.Rounds:
     n = draw(st.integers(1, 4))
     contexts = draw(st.lists(context, min_size=n, max_size=n))
-    offers = [
-        dict(draw(st.lists(st.tuples(WORD, features), min_size=3, max_size=4, unique_by=lambda x: x[0])))
-        for _ in contexts
-    ]
+    named = st.lists(st.tuples(WORD, features), min_size=3, max_size=4, unique_by=lambda one: one[0])
+    offers: Any = [dict(draw(named)) for _ in contexts]
     return mb.Rounds(contexts, **outcomes(draw, n, 3), offers=offers)
 
 

@@ -15,7 +15,7 @@ import scipy.sparse
 
 from marginbandits.contexts import LARGEST
 from marginbandits.environments.logs.bad import Bad
-from marginbandits.environments.logs.rounds import SURE, Offers, Places, Rounds
+from marginbandits.environments.logs.rounds import SURE, Offers, Places, Rounds, is_finite
 from marginbandits.environments.logs.seen import Seen
 from marginbandits.ranges import as_losses
 from marginbandits.types import Action, Array, Mask
@@ -99,11 +99,11 @@ def examined(
     if seen is not None and raw.keys is not None:
         _repeated(raw, losses, seen, scale, wrong)
     bad = [Bad(raw.places[row], *wrong[row]) for row in sorted(wrong)]
-    rows = np.setdiff1d(np.arange(len(losses)), list(wrong)) if wrong else None
-    kept = raw if rows is None else raw.take(rows)
+    good = np.setdiff1d(np.arange(len(losses)), list(wrong)) if wrong else None
+    kept = raw if good is None else raw.take(good)
     fields = {name: getattr(kept, name) for name in _BY_ROW if name != "values"}
     own = labels if raw.offers is None else None
-    rounds = Rounds(**fields, losses=_some(losses, rows), places=kept.places, labels=own, columns=raw.columns)
+    rounds = Rounds(**fields, losses=_some(losses, good), places=kept.places, labels=own, columns=raw.columns)
     return rounds, sorted(raw.lost + bad, key=_number) if raw.lost else bad
 
 
@@ -152,19 +152,19 @@ def _laws(
 
 
 def _contexts(raw: Unchecked) -> Iterator[tuple[npt.NDArray[np.bool_], str, Callable[[int], str]]]:
-    if isinstance(raw.contexts, np.ndarray):
-        contexts = raw.contexts
-        bad: Mask = ~(np.abs(contexts) <= LARGEST)
-        if bad.any():  # seldom: the rows' own test is needed only then
-            names = raw.columns or tuple(map(str, range(contexts.shape[1])))
+    contexts = raw.contexts
+    if not isinstance(contexts, np.ndarray) or is_finite(contexts):
+        return
+    bad: Mask = ~(np.abs(contexts) <= LARGEST)
+    names = raw.columns or tuple(map(str, range(contexts.shape[1])))
 
-            def detail(row: int) -> str:
-                column = int(np.argmax(bad[row]))
-                mend = "fill it, or read contexts by name (named=True), where a gap is a value of its own"
-                advice = f"empty; {mend}" if np.isnan(contexts[row, column]) else "it must be within ±1e100"
-                return f"context column {names[column]!r} has {contexts[row, column]}: {advice}"
+    def detail(row: int) -> str:
+        column = int(np.argmax(bad[row]))
+        mend = "fill it, or read contexts by name (named=True), where a gap is a value of its own"
+        advice = f"empty; {mend}" if np.isnan(contexts[row, column]) else "it must be within ±1e100"
+        return f"context column {names[column]!r} has {contexts[row, column]}: {advice}"
 
-            yield np.asarray(bad.any(1)), "context not finite", detail
+    yield np.asarray(bad.any(1)), "context not finite", detail
 
 
 def _repeated(raw: Unchecked, losses: Array, seen: Seen, scale: Scale, wrong: Wrong) -> None:

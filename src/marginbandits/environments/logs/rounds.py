@@ -30,7 +30,7 @@ from marginbandits.contexts import LARGEST
 from marginbandits.types import Action, Array, Mask
 from marginbandits.validation import quoted
 
-__all__ = ["SURE", "Places", "Rounds", "refuse_rounds"]
+__all__ = ["SURE", "Places", "Rounds", "is_finite", "refuse_rounds"]
 
 Contexts: TypeAlias = Any
 """An array, a SciPy sparse matrix, or a list of mappings."""
@@ -189,8 +189,13 @@ def refuse_rounds(
     elif scipy.sparse.issparse(contexts):
         if not (np.abs(contexts.data) <= LARGEST).all():
             raise ValueError(f"contexts must be finite, got {contexts.data[~(np.abs(contexts.data) <= LARGEST)][0]}")
-    else:
+    elif not is_finite(contexts):
         _refuse("contexts must be finite", contexts, np.abs(contexts) <= LARGEST)
+
+
+def is_finite(contexts: Array) -> bool:
+    """Whether all numbers are within ±1e100, without an array of answers."""
+    return not contexts.size or bool(contexts.max() <= LARGEST and contexts.min() >= -LARGEST)
 
 
 def _refuse_shape(name: str, values: npt.NDArray[Any], shape: tuple[int, int]) -> None:

@@ -115,8 +115,12 @@ class Slice:
 
 def columns_of(source: Any) -> dict[str, str]:
     """Of a frame or a Parquet file: the names of columns, each with what it holds: number, text, nested or other."""
-    schema = _parquet(source).schema_arrow if isinstance(source, Path) else _known(source)[0:1].to_arrow().schema
-    names = list(schema.names)
+    if isinstance(source, Path):
+        schema = _parquet(source).schema_arrow
+        names = list(schema.names)
+    else:
+        known = _known(source)
+        schema, names = known[0:1].to_arrow().schema, list(known.columns)  # Arrow's would have pandas' index too
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"{source if isinstance(source, Path) else 'the frame'} has two columns named {twice[0]!r}")

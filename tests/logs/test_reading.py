@@ -264,7 +264,7 @@ def test_bad_text_is_named(tmp_path: Path, text: str, message: str) -> None:
 
 def test_decision_service_events(tmp_path: Path) -> None:
     rows = [event(), event(_skipLearn=True, EventId="e2"), event(EventId="e3", _label_cost=0.0)]
-    log = mb.read_log(json_log(tmp_path, rows, "log.dsjson"), reward_range=(0, 1), bad="skip")
+    log = mb.read_log(json_log(tmp_path, rows, "log.dsjson"), reward_range=(0, 1))  # strict: nothing is wrong
     rounds = log.rounds()
     assert rounds.contexts[0] == {"user": {"age": 31}, "FromUrl": {"weather": "sunny", "hour": 9}}
     assert rounds.offers is not None

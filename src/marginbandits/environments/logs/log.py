@@ -24,7 +24,7 @@ from typing import Annotated, Any, Protocol
 
 from marginbandits import frames
 from marginbandits.environments.logged import Logged
-from marginbandits.environments.logs.bad import Bad, Report, Tally, refusal
+from marginbandits.environments.logs.bad import Report, Tally, refusal
 from marginbandits.environments.logs.checks import Scale, Unchecked, examined
 from marginbandits.environments.logs.dsjson import DecisionService
 from marginbandits.environments.logs.order import Order
@@ -112,8 +112,9 @@ class Log:
         seen = Seen()
         for raw in self._source.chunks(labels, self._chunk):
             rounds, bad = examined(raw, labels, self._scale, seen)
-            if bad and self._bad == "strict":
-                raise _refusal(bad)
+            wrong = [one for one in bad if one.reason not in DecisionService.LEFT_OUT]
+            if wrong and self._bad == "strict":
+                raise refusal(wrong)
             tally.add(bad)
             order.add(rounds.losses)
             n += len(rounds)
@@ -121,7 +122,7 @@ class Log:
                 yield rounds
         if n == 0 and not tally.first:
             raise ValueError(f"{self.source} has no rounds")
-        self.report = Report(n, tally.counts, tuple(tally.first), _notes(order, seen))
+        self.report = Report(n, tally.counts, tuple(tally.first), _notes(order))
 
     def rounds(self) -> Rounds:
         """All rounds in one: for logs that fit into memory."""
@@ -148,12 +149,7 @@ class Log:
         )
 
 
-def _refusal(bad: Sequence[Bad]) -> ValueError:
-    left_out = [one for one in bad if one.reason not in DecisionService.LEFT_OUT]
-    return refusal(left_out or bad)
-
-
-def _notes(order: Order, seen: Seen) -> tuple[str, ...]:
+def _notes(order: Order) -> tuple[str, ...]:
     notes = []
     if order.sorted:
         notes.append(

@@ -39,6 +39,7 @@ SMALL: dict[str, list[str]] = {
     "marginbandits reproduce": ["--jobs", "1"],  # and its claims, see `tiny`
     "marginbandits report": [],
     "marginbandits export": [],
+    "marginbandits convert": [],
     "marginbandits list": [],
     "marginbandits bound": [],
     "python benchmarks/bakeoff_overhead.py": ["--seeds", "2", "--stored", "20"],
@@ -50,6 +51,7 @@ SMALL: dict[str, list[str]] = {
     "python benchmarks/hillstrom.py": ["--splits", "2"],
     "python benchmarks/import_time.py": ["--turns", "1"],
     "python benchmarks/lipschitz_ftl.py": ["--rounds", "100"],
+    "python benchmarks/logs.py": ["--rows", "2000", "--columns", "3"],
     "python benchmarks/mixture.py": ["--rounds", "40"],
     "python benchmarks/mixture_parts.py": ["--rounds", "20"],
     "python benchmarks/multiclass.py": ["--rounds", "20", "--seeds", "2"],
@@ -211,6 +213,8 @@ def tables(folder: Path) -> None:
     (folder.parent / "visits.jsonl").write_text("\n".join(json.dumps(one) for one in visits))
     rows = [f"{one['id']},{one['age'] or ''},{one['label']}" for one in visits]
     (folder.parent / "visits.csv").write_text("\n".join(["id,age,label", *rows]))
+    mails = [f"{i},{'hats' if i % 3 else 'none'},{i % 2},0.5" for i in range(40)]
+    (folder.parent / "visits_log.csv").write_text("\n".join(["age,mail,visit,p", *mails]))
     with gzip.open(folder.parent / "rcv1.vw.gz", "wt") as log:
         log.writelines(f"{i % 2 + 1}:{i % 3 % 2}:0.5 | word{i % 5} word{i % 7}:2\n" for i in range(20))
 

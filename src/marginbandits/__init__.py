@@ -43,6 +43,10 @@ if TYPE_CHECKING:  # what type checkers and editors read; at run time each name 
         SeparableMisspecified,
         Switching,
     )
+    from marginbandits.environments.logs.log import Log, read_log
+    from marginbandits.environments.logs.open_bandit import read_open_bandit
+    from marginbandits.environments.logs.rounds import Rounds
+    from marginbandits.environments.logs.writing import write_log
     from marginbandits.evaluation import interval, progressive_loss
     from marginbandits.experiments.simulate import Trace, simulate
     from marginbandits.experts import Expert, OneRightExpert, RidgeExpert, TreesExpert
@@ -119,6 +123,7 @@ __all__ = [
     "LinearRealizable",
     "LipschitzCube",
     "LipschitzFTL",
+    "Log",
     "Logged",
     "LogisticTS",
     "MetricSpace",
@@ -134,6 +139,7 @@ __all__ = [
     "RegCB",
     "RelativeMargin",
     "RidgeExpert",
+    "Rounds",
     "SeparableMisspecified",
     "SharedLinear",
     "SmoothFTL",
@@ -156,11 +162,14 @@ __all__ = [
     "policies",
     "progressive_loss",
     "projections",
+    "read_log",
+    "read_open_bandit",
     "samplers",
     "simulate",
     "surrogates",
     "theory",
     "weighting",
+    "write_log",
 ]
 
 if not TYPE_CHECKING:  # else every misspelt name would have a type

@@ -19,6 +19,7 @@ import click
 from click.core import ParameterSource
 
 from marginbandits import __version__
+from marginbandits.commands.logs import convert
 
 if TYPE_CHECKING:
     from marginbandits.experiments.forecast import Forecast
@@ -59,6 +60,9 @@ def main() -> None:
 
     Start with `marginbandits bakeoff`: learners on real data, a leaderboard and a report, in about a minute.
     """
+
+
+main.add_command(convert)
 
 
 @main.command()

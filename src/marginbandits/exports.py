@@ -20,6 +20,10 @@ _ROOMS: dict[str, str] = {
     "environments": "AdaptiveAdversary Classification Drifting FarWrongLabels HingeRealizable "
     "Keywords LinearLabels LinearRealizable LipschitzCube Logged MulticlassSeparable Oblivious RareRewards "
     "SeparableMisspecified Switching",
+    "environments.logs.log": "Log read_log",
+    "environments.logs.open_bandit": "read_open_bandit",
+    "environments.logs.rounds": "Rounds",
+    "environments.logs.writing": "write_log",
     "evaluation": "interval progressive_loss",
     "experiments": "Trace simulate",
     "experts": "Expert OneRightExpert RidgeExpert TreesExpert",

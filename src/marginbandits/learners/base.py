@@ -25,6 +25,7 @@ from marginbandits.learners.inputs import Scale, each, is_one_mask, read_decisio
 from marginbandits.learners.loop import Loop, Parts
 from marginbandits.learners.offers import Names, is_name, plain
 from marginbandits.learners.options import MaybeActionCount, Options, how_many
+from marginbandits.ranges import one_range
 from marginbandits.types import Action, Array, Context, Decision, Mask
 from marginbandits.validation import quoted, validated
 
@@ -50,9 +51,7 @@ class Learner(Loop, ABC):
         self.window = options.get("window")
         names = options.get("actions")
         self._call(how_many(n_actions, names), names)
-        if self.reward_range is not None and self.loss_range is not None:
-            raise ValueError(f"give reward_range or loss_range, got {self.reward_range} and {self.loss_range}")
-        given = self.reward_range or self.loss_range
+        given = one_range(self.reward_range, self.loss_range)
         self._scale = None if given is None else Scale(self.reward_range is not None, *given)
 
     def law(self, context: Context, *, available: npt.ArrayLike | None = None, actions: Any = None) -> Array:

@@ -1,0 +1,97 @@
+"""Commands about logs of past decisions: `convert`."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from marginbandits.environments.logs.log import Log
+
+__all__ = ["convert", "log_options", "log_read"]
+
+_ROLES = ("available", "law", "offers", "time", "key", "version")
+
+
+def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say what is what in a log, for every command that reads one: see `log_read`."""
+    several = "separated by commas"
+    options = [
+        click.option("--action", default="action", show_default=True, help="Column of the action that was taken."),
+        click.option("--loss", help="Column of its loss."),
+        click.option("--reward", help="Column of its reward, if that is what the log has."),
+        click.option("--probability", default="probability", show_default=True, help="Column of its probability."),
+        click.option("--no-probability", is_flag=True, help="The log has none: little can be learnt from it."),
+        click.option("--context", help=f"Columns of the context, {several}; all that have no role by default."),
+        *(click.option(f"--{role}", help=f"Column of {words}.") for role, words in _WORDS.items()),
+        click.option("--actions", help=f"What actions there are, {several}; any other is bad."),
+        click.option("--reward-range", type=(float, float), metavar="LOW HIGH", help="Rewards lie within these."),
+        click.option("--loss-range", type=(float, float), metavar="LOW HIGH", help="Losses (or costs) do."),
+        click.option("--format", type=click.Choice(["parquet", "csv", "jsonl", "vw", "dsjson"]), help="If unsaid."),
+        click.option("--skip", is_flag=True, help="Leave out bad rows, and count them; otherwise they are an error."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+_WORDS = {
+    "available": "actions that were available",
+    "law": "the law it was drawn from",
+    "offers": "what the round offered, with features",
+    "time": "its time",
+    "key": "the key of the decision",
+    "version": "the version of the policy",
+}
+
+
+def log_read(source: Path, options: dict[str, Any]) -> "Log":
+    """The log that the options of `log_options` describe."""
+    from marginbandits.environments.logs.log import read_log
+    from marginbandits.experiments.arguments import names
+
+    context, actions = options["context"], options["actions"]
+    labels = None if actions is None else [int(one) if one.isdecimal() else one for one in names(actions)]
+    return read_log(
+        source,
+        action=options["action"],
+        loss=options["loss"],
+        reward=options["reward"],
+        probability=None if options["no_probability"] else options["probability"],
+        context=None if context is None else list(names(context)),
+        **{role: options[role] for role in _ROLES},
+        actions=labels,
+        reward_range=options["reward_range"],
+        loss_range=options["loss_range"],
+        format=options["format"],
+        bad="skip" if options["skip"] else "strict",
+    )
+
+
+@click.command()
+@click.argument("source", metavar="IN", type=click.Path(exists=True, path_type=Path))
+@click.argument("target", metavar="OUT", type=click.Path(dir_okay=False, path_type=Path))
+@log_options
+def convert(source: Path, target: Path, **options: Any) -> None:
+    """Check a log of past decisions, and write it in another format.
+
+    IN is .parquet (or a folder of such files), .csv, .jsonl, .vw or .dsjson, OUT is .parquet, .jsonl, .vw or .dsjson;
+    text may be compressed (.gz). Losses are written, within [0, 1].
+
+    For example: marginbandits convert visits.csv visits.parquet --action mail --reward visit
+    """
+    from tqdm import tqdm
+
+    from marginbandits.environments.logs.writing import write_log
+
+    log = log_read(source, options)
+    try:
+        with tqdm(unit=" rounds", unit_scale=True, disable=not sys.stderr.isatty()) as bar:
+            write_log(log, target, progress=bar.update)
+    except ValueError as error:  # with a line for each bad row
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{target}: {log.report}")
+    if log.labels is not None:
+        click.echo(f"{len(log.labels)} actions: {', '.join(map(str, log.labels[:20]))}{', …' * (len(log.labels) > 20)}")

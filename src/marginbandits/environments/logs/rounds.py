@@ -1,0 +1,208 @@
+"""Rounds: what a log says of some rounds, in the arrays that learners and estimators take.
+
+    contexts        n x d numbers, a SciPy sparse matrix of n rows, or n mappings of names and values
+    actions         the place of each action among `labels`, or among what its round offered (`offers`)
+    losses          in [0, 1]
+    probabilities   with which each action was drawn; None where the log has none
+    available       n x K: which actions could have been drawn; None for all
+    laws            n x K: the whole law each action was drawn from, where the log has it
+    offers          for each round what it offered: a mapping of names to features; None where actions are the same
+    keys, times, versions   of the decision, and of the policy that took it, as the log has them
+    places          where each round stands: a file, and a row or line in it
+
+One rule for all who make them: whatever is wrong is a `ValueError` with its round.
+
+>>> import numpy as np
+>>> few = Rounds(np.eye(2), np.array([0, 1]), np.array([0.0, 1.0]), np.array([0.5, 0.25]), labels=("a", "b"))
+>>> len(few), few.labels[few.actions[1]], few.take(np.array([1])).probabilities
+(2, 'b', array([0.25]))
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from marginbandits.contexts import LARGEST
+from marginbandits.types import Action, Array, Mask
+from marginbandits.validation import quoted
+
+__all__ = ["SURE", "Places", "Rounds", "is_finite", "refuse_rounds"]
+
+Contexts: TypeAlias = Any
+"""An array, a SciPy sparse matrix, or a list of mappings."""
+Offers: TypeAlias = list[Mapping[Action, Mapping[str, Any]]]
+SURE = 1e-3
+"""A law may sum to 1, and agree with a probability, up to this: logs are written in few digits."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Places:
+    """Where rounds stand: `rows` are counted from 1 in each of `files`, the next of which begins at `starts`."""
+
+    files: tuple[str, ...]
+    starts: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+    unit: str = "row"
+
+    def __getitem__(self, i: int) -> str:
+        file = self.files[int(np.searchsorted(self.starts, i, side="right")) - 1]
+        return f"{file}, {self.unit} {self.rows[i]}"
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> "Places":
+        """Those of some rounds, in ascending order."""
+        return Places(self.files, np.searchsorted(rows, self.starts), self.rows[rows], self.unit)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Places"]) -> "Places":
+        """One after another."""
+        before = np.cumsum([0, *(len(one) for one in parts)])
+        starts = np.concatenate([one.starts + before[i] for i, one in enumerate(parts)])
+        files = tuple(file for one in parts for file in one.files)
+        return cls(files, starts, np.concatenate([one.rows for one in parts]), parts[0].unit)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rounds:
+    """Some rounds of a log: see the module. `labels` are what actions are called, `columns` those of numbers."""
+
+    contexts: Contexts
+    actions: npt.NDArray[np.int64]
+    losses: Array
+    probabilities: Array | None = None
+    available: Mask | None = None
+    laws: Array | None = None
+    offers: Offers | None = None
+    keys: list[Any] | None = None
+    times: list[Any] | None = None
+    versions: list[Any] | None = None
+    places: Places | None = None
+    labels: tuple[Action, ...] | None = None
+    columns: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.labels is None and self.offers is None:
+            raise ValueError("labels must say what actions are called where rounds do not offer their own, got None")
+        n_actions = self.n_actions if self.offers is None else [len(one) for one in self.offers]
+        refuse_rounds(self.contexts, self.actions, self.losses, self.probabilities, n_actions)
+        for name in ("offers", "keys", "times", "versions", "places"):
+            given = getattr(self, name)
+            if given is not None and len(given) != len(self):
+                raise ValueError(f"{name} must be one for each of {len(self)} rounds, got {len(given)}")
+        if self.available is not None:
+            _refuse_shape("available", self.available, (len(self), self.n_actions))
+            _refuse(
+                "actions must be among those available",
+                self.actions,
+                self.available[np.arange(len(self)), self.actions],
+            )
+        if self.laws is not None:
+            _refuse_shape("laws", self.laws, (len(self), self.n_actions))
+            off = np.abs(self.laws.sum(1) - 1.0)
+            _refuse("laws must sum to 1", self.laws.sum(1), off <= SURE)
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    @property
+    def n_actions(self) -> int:
+        """K: how many labels, or the most that one of these rounds offers."""
+        if self.labels is not None:
+            return len(self.labels)
+        return max((len(one) for one in self.offers or ()), default=0)
+
+    def name(self, i: int) -> Action:
+        """What the action of a round is called."""
+        place = int(self.actions[i])
+        return self.labels[place] if self.offers is None and self.labels else list((self.offers or [])[i])[place]
+
+    def take(self, rows: npt.NDArray[np.int64]) -> "Rounds":
+        """Some of the rounds, in ascending order."""
+        found: dict[str, Any] = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if value is None or one.name in ("labels", "columns"):
+                continue
+            if isinstance(value, Places):
+                found[one.name] = value.take(rows)
+            else:
+                found[one.name] = [value[i] for i in rows] if isinstance(value, list) else value[rows]
+        if self.laws is not None and self.offers is not None:  # as wide as the most that is offered now
+            widest = max((len(one) for one in found["offers"]), default=0)
+            found["laws"] = found["laws"][:, :widest]
+        return replace(self, **found)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Rounds"]) -> "Rounds":
+        """All of them in one."""
+        if not parts:
+            raise ValueError("a log without rounds has none to join")
+        widest = max(one.n_actions for one in parts)
+        found: dict[str, Any] = {}
+        for one in fields(cls):
+            values = [getattr(part, one.name) for part in parts]
+            if one.name in ("labels", "columns") or values[0] is None:
+                found[one.name] = values[0]
+            elif isinstance(values[0], Places):
+                found[one.name] = Places.joined(values)
+            elif isinstance(values[0], list):
+                found[one.name] = [item for value in values for item in value]
+            elif scipy.sparse.issparse(values[0]):
+                found[one.name] = scipy.sparse.vstack(values, format="csr")
+            elif one.name == "laws":
+                found[one.name] = np.concatenate([np.pad(law, ((0, 0), (0, widest - law.shape[1]))) for law in values])
+            else:
+                found[one.name] = np.concatenate(values)
+        return cls(**found)
+
+
+def refuse_rounds(
+    contexts: Contexts,
+    actions: npt.NDArray[np.int64],
+    losses: Array,
+    probabilities: Array | None,
+    n_actions: int | Sequence[int],
+) -> None:
+    """Refuse rounds that cannot have happened, each with its number; `n_actions` may be one for each."""
+    n = contexts.shape[0] if hasattr(contexts, "shape") else len(contexts)
+    for name, values in (("actions", actions), ("losses", losses), ("probabilities", probabilities)):
+        if values is not None and values.shape != (n,):
+            raise ValueError(f"{name} must hold one value for each of {n} rounds, got {values.shape}")
+    inside = (actions >= 0) & (actions < np.asarray(n_actions))
+    if not inside.all():
+        most = n_actions if isinstance(n_actions, int) else n_actions[int(np.argmin(inside))]
+        _refuse(f"actions must be whole numbers from 0 to {most - 1}", actions, inside)
+    _refuse("losses must lie in [0, 1]", losses, (losses >= 0) & (losses <= 1))
+    if probabilities is not None:
+        inside = (probabilities > 0) & (probabilities <= 1)
+        _refuse("probabilities must lie above 0 and at most at 1", probabilities, inside)
+    if isinstance(contexts, list):
+        for i, one in enumerate(contexts):
+            if not (one is None or isinstance(one, Mapping)):
+                raise ValueError(f"contexts must be mappings of names and values, got {quoted(one)} in round {i}")
+    elif scipy.sparse.issparse(contexts):
+        if not (np.abs(contexts.data) <= LARGEST).all():
+            raise ValueError(f"contexts must be finite, got {contexts.data[~(np.abs(contexts.data) <= LARGEST)][0]}")
+    elif not is_finite(contexts):
+        _refuse("contexts must be finite", contexts, np.abs(contexts) <= LARGEST)
+
+
+def is_finite(contexts: Array) -> bool:
+    """Whether all numbers are within ±1e100, without an array of answers."""
+    return not contexts.size or bool(contexts.max() <= LARGEST and contexts.min() >= -LARGEST)
+
+
+def _refuse_shape(name: str, values: npt.NDArray[Any], shape: tuple[int, int]) -> None:
+    if values.shape != shape:
+        raise ValueError(f"{name} must be {shape[0]} rounds x {shape[1]} actions, got shape {values.shape}")
+
+
+def _refuse(rule: str, values: npt.NDArray[Any], good: npt.NDArray[np.bool_]) -> None:
+    if not good.all():
+        raise ValueError(f"{rule}, got {values[~good][0]} in round {int(np.argwhere(~good)[0][0])}")

@@ -44,6 +44,8 @@ if TYPE_CHECKING:  # what type checkers and editors read; at run time each name 
         Switching,
     )
     from marginbandits.evaluation import interval, progressive_loss
+    from marginbandits.evaluation.off_policy.estimate import Estimate
+    from marginbandits.experiments.evaluate import evaluate
     from marginbandits.experiments.simulate import Trace, simulate
     from marginbandits.experts import Expert, OneRightExpert, RidgeExpert, TreesExpert
     from marginbandits.features import Bias, Chain, Concatenate, FeatureMap, Fourier, Identity, Standardise, Table
@@ -96,6 +98,7 @@ __all__ = [
     "Drifting",
     "EpochGreedy",
     "EpsilonGreedy",
+    "Estimate",
     "Expert",
     "ExponentialWeights",
     "FaithfulHingeLMC",
@@ -149,6 +152,7 @@ __all__ = [
     "checks",
     "covering_dimension",
     "environments",
+    "evaluate",
     "evaluation",
     "interval",
     "load",

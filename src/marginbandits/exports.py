@@ -21,7 +21,9 @@ _ROOMS: dict[str, str] = {
     "Keywords LinearLabels LinearRealizable LipschitzCube Logged MulticlassSeparable Oblivious RareRewards "
     "SeparableMisspecified Switching",
     "evaluation": "interval progressive_loss",
+    "evaluation.off_policy.estimate": "Estimate",
     "experiments": "Trace simulate",
+    "experiments.evaluate": "evaluate",
     "experts": "Expert OneRightExpert RidgeExpert TreesExpert",
     "features": "Bias Chain Concatenate FeatureMap Fourier Identity Standardise Table",
     "learners.base": "Learner",

@@ -5,8 +5,8 @@ Chernozhukov et al. 2018), so no model explains the noise of its own round.
 
 The default is a ridge regression for each action, drawn towards one of all actions together. It needs XᵀX and Xᵀy of
 each action and fold, and nothing else: one pass over the log to add them up, and out-of-fold matrices are total minus
-fold. The strength of the pull, of seven, is that of least squared error out of fold, which the same matrices tell.
-Contexts with a row per action have one regression of all.
+fold. The strengths of the pull, of fifteen pairs, are those of least squared error out of fold, which the same matrices
+tell. Contexts with a row per action have one regression of all.
 
 >>> model = Ridge(n_actions=2, folds=2)
 >>> X = np.linspace(0.0, 1.0, 40)[:, None]
@@ -16,6 +16,7 @@ Contexts with a row per action have one regression of all.
 (40, 2)
 """
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -30,8 +31,8 @@ from marginbandits.validation import fits, quoted
 
 __all__ = ["Fitted", "Given", "Ridge", "columns", "reward_model"]
 
-PULLS = (0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0)
-"""How many rounds the common regression counts for in each action's own."""
+LEVELS, PULLS = (1.0, 8.0, 64.0), (1.0, 8.0, 64.0, 512.0, 4096.0)
+"""How many rounds the common regression counts for in each action's own: for its level, and for its slopes."""
 
 WIDEST = 5000
 """Columns of sparse contexts that are made dense for the default model."""
@@ -144,10 +145,11 @@ class Ridge:
         self._theta = np.repeat(common[:, None], G.shape[1], 1)
         if G.shape[1] > 1:
             best = np.inf
-            gap = out_b - np.einsum("fkij,fj->fki", out_G, common)
-            for pull in PULLS:
-                theta = common[:, None] + np.linalg.solve(out_G + pull * np.eye(d), gap[..., None])[..., 0]
-                error = float((theta * (np.einsum("fkij,fkj->fki", G, theta) - 2.0 * b)).sum())
+            gap = out_b - np.matmul(out_G, common[:, None, :, None])[..., 0]
+            for level, slope in itertools.product(LEVELS, PULLS):
+                pull = np.diag([level, *[slope] * (d - 1)])
+                theta = common[:, None] + np.linalg.solve(out_G + pull, gap[..., None])[..., 0]
+                error = float((theta * (np.matmul(G, theta[..., None])[..., 0] - 2.0 * b)).sum())
                 if error < best:
                     best, self._theta = error, theta
         return self

@@ -15,12 +15,13 @@ bias,
 
     s²/n + (mean of (w - ŵ)|ℓ - q|)²,   ŵ the weight that is used in place of w.
 
-Clipped, switch and shrinkage are biased. What is cut off is bounded: since Ew = 1 and 0 <= ℓ <= 1, the value lies
-between the means of
+Clipped, switch and shrinkage are biased, and what is cut off is bounded, since 0 <= ℓ <= 1: the value lies between the
+means of d + ŵ(ℓ - q) - (w - ŵ)q and of d + ŵ(ℓ - q) + (w - ŵ)(1 - q). Their intervals reach from the lower end of the
+one to the upper end of the other, with the bias in them. Where all terms must be bounded, Ew = 1 helps:
 
     floor     d + ŵ(ℓ - q) - q̄ (1 - ŵ)        ceiling   d + ŵ(ℓ - q) + (1 - q̲)(1 - ŵ)
 
-with q̲, q̄ the least and largest prediction (both 0 without a model), and so do its intervals, with the bias in them.
+with q̲, q̄ the least and the largest prediction (both 0 without a model).
 
 >>> terms(Evidence([2.0, 0.0, 1.0], [1.0, 0.0, 0.0]), "snips").value
 0.6666666666666666
@@ -60,16 +61,16 @@ NORMALISED = ("snips", "likelihood")
 class Terms:
     """An estimator as an array: its value is the mean of `values`; see the module for `floor` and `ceiling`.
 
-    `bounds` holds what the terms of floor and of ceiling cannot leave, as far as is known; `biased` says that the mean
-    of `values` need not tend to the value; `control` has mean 0 and goes with `values` into the likelihood; `least` and
-    `most` are the ends between which the value lies for sure.
+    `bounds` holds what the terms of floor and of ceiling cannot leave, as far as is known. `around`, of estimators that
+    are biased, has terms of a mean below and above the value. `control` has mean 0 and goes with `values` into the
+    likelihood. `least` and `most` are the ends between which the value lies for sure.
     """
 
     values: Array
     floor: Array
     ceiling: Array
     bounds: tuple[tuple[float, float], tuple[float, float]]
-    biased: bool = False
+    around: tuple[Array, Array] | None = None
     parameter: float | None = None
     control: Array | None = None
     least: float = 0.0
@@ -83,9 +84,10 @@ class Terms:
     @property
     def bias(self) -> float:
         """How far the estimate may be off by what was cut from the weights."""
-        if not self.biased:
+        if self.around is None:
             return 0.0
-        return max(self.value - float(self.floor.mean()), float(self.ceiling.mean()) - self.value, 0.0)
+        low, high = self.around
+        return max(self.value - float(low.mean()), float(high.mean()) - self.value)
 
 
 def shrunk(weights: Array, method: str, parameter: float) -> Array:
@@ -118,18 +120,18 @@ def terms(evidence: Evidence, method: str, parameter: float | None = None) -> Te
     if parameter is None:
         parameter = _chosen(evidence, method)
     used = shrunk(evidence.w, method, parameter)
-    values = _values(evidence, used)
-    largest = float(shrunk(np.array([evidence.largest]), method, parameter)[0])
-    if method != "clipped":  # neither grows with w for ever
-        largest = min(evidence.largest, parameter if method == "switch" else math.sqrt(parameter) / 2.0)
+    values, cut = _values(evidence, used), evidence.w - used
+    most_used = math.sqrt(parameter) / 2.0 if method == "shrinkage" else parameter
+    largest = min(evidence.largest, most_used)
     least, most = _predicted(evidence)
+    taken = 0.0 if evidence.taken is None else np.asarray(evidence.taken)
     a, b = _bounds(evidence, largest)
     return Terms(
         values,
         values - most * (1.0 - used),
         values + (1.0 - least) * (1.0 - used),
         ((a - most, b + most * largest), (a - (1.0 - least) * largest, b + 1.0 - least)),
-        biased=True,
+        around=(values - taken * cut, values + (1.0 - taken) * cut) if cut.any() else None,
         parameter=parameter,
     )
 
@@ -148,11 +150,19 @@ def difference(pair: Pair, method: str, parameter: float | None = None) -> Terms
         first.floor - second.ceiling,
         first.ceiling - second.floor,
         ((a - h, b - g), (c - f, d - e)),
-        biased=first.biased,
+        around=_around(first, second),
         parameter=chosen[0] if len(set(chosen)) == 1 else None,
         control=control,
         least=-1.0,
     )
+
+
+def _around(first: Terms, second: Terms) -> tuple[Array, Array] | None:
+    if first.around is None and second.around is None:
+        return None
+    a, b = first.around or (first.values, first.values)
+    c, d = second.around or (second.values, second.values)
+    return a - d, b - c
 
 
 def _values(evidence: Evidence, used: Array) -> Array:

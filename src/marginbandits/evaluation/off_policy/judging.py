@@ -101,12 +101,10 @@ def _ends(used: Terms, method: str, interval: str, level: float, rng: np.random.
             intervals.bernstein(used.floor, level, b - a)[0],
             intervals.bernstein(used.ceiling, level, d - c)[1],
         )
-    if not used.biased:
+    if used.around is None:
         return _interval(used.values, used.control, interval, level, rng)
-    return (
-        _interval(used.floor, None, interval, level, rng)[0],
-        _interval(used.ceiling, None, interval, level, rng)[1],
-    )
+    low, high = used.around
+    return _interval(low, None, interval, level, rng)[0], _interval(high, None, interval, level, rng)[1]
 
 
 def _interval(

@@ -16,8 +16,6 @@ events.
 [0.065, 0.719]
 """
 
-import functools
-
 import numpy as np
 from scipy import optimize, stats
 
@@ -52,22 +50,23 @@ def likely_interval(values: Array, control: Array | None, level: float) -> tuple
         free, centre = 0.0, float(values.mean())
     limit = float(stats.chi2.ppf(level, 1)) + free
 
-    @functools.cache
-    def tilt(v: float) -> Array:
-        return _tilt(np.column_stack([(values - v) / scale, known]), np.zeros(1 + known.shape[1]))
+    moments, last = np.column_stack([values / scale, known]), np.zeros(1 + known.shape[1])
 
     def excess(v: float) -> float:
-        z = 1.0 + np.column_stack([(values - v) / scale, known]) @ tilt(v)
-        return 2.0 * float(_log(z, len(values)).sum()) - limit
+        nonlocal last
+        moments[:, 0] = (values - v) / scale
+        last = _tilt(moments, last)  # from where it was for a value near by
+        return 2.0 * float(_log(1.0 + moments @ last, len(values)).sum()) - limit
 
     ends = []
     for extreme in (float(values.min()), float(values.max())):
+        last = np.concatenate([[0.0], start])
         step = extreme - centre
         inside, outside = centre, centre + 1e-3 * step
         while excess(outside) < 0.0 and abs(outside - centre) < abs(step):
             inside, outside = outside, centre + min(2.0 * (outside - centre) / step, 1.0) * step
         crossed = excess(outside) > 0.0
-        ends.append(float(optimize.brentq(excess, inside, outside, xtol=1e-10 * scale)) if crossed else extreme)
+        ends.append(float(optimize.brentq(excess, inside, outside, xtol=1e-9 * scale)) if crossed else extreme)
     return ends[0], ends[1]
 
 

@@ -35,7 +35,7 @@ from marginbandits.types import Array
 
 __all__ = ["Sequence", "boundary", "sequence"]
 
-TIMES = 500
+TIMES = 200
 """At how many times the bound is computed; in between the last one holds on."""
 
 
@@ -75,7 +75,7 @@ def boundary(variance: Array, doubt: float, rho: float = 1.0) -> Array:
     target = -math.log(doubt)
     while (short := _wealth(high, variance, rho) < target).any():
         high = np.where(short, 2.0 * high, high)
-    for _ in range(80):
+    for _ in range(50):
         middle = (low + high) / 2.0
         short = _wealth(middle, variance, rho) < target
         low, high = np.where(short, middle, low), np.where(short, high, middle)

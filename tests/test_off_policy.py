@@ -5,6 +5,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from marginbandits.evaluation.off_policy import (
@@ -23,6 +24,8 @@ from marginbandits.evaluation.off_policy.intervals import bernstein, bootstrap, 
 from marginbandits.evaluation.off_policy.likelihood import likely_interval, most_likely
 from marginbandits.evaluation.off_policy.sequences import _wealth, boundary
 from marginbandits.types import Array
+
+Places = npt.NDArray[np.int64]
 
 W = [Fraction(1, 2), Fraction(3), Fraction(0), Fraction(7, 4), Fraction(1, 8), Fraction(5, 2)]
 Y = [Fraction(1), Fraction(0), Fraction(1, 2), Fraction(3, 4), Fraction(1), Fraction(1, 4)]
@@ -45,7 +48,7 @@ def shrunk(lam: Fraction) -> list[Fraction]:
 EXACT: dict[tuple[str, float | None], Fraction] = {
     ("ips", None): mean([w * y for w, y in zip(W, Y, strict=True)]),
     ("clipped", 2.0): mean([min(w, Fraction(2)) * y for w, y in zip(W, Y, strict=True)]),
-    ("snips", None): sum(w * y for w, y in zip(W, Y, strict=True)) / sum(W),
+    ("snips", None): sum((w * y for w, y in zip(W, Y, strict=True)), Fraction(0)) / sum(W, Fraction(0)),
     ("dm", None): mean(D),
     ("dr", None): mean([d + w * (y - q) for w, y, q, d in zip(W, Y, Q, D, strict=True)]),
     ("switch", 2.0): mean([d + (w <= 2) * w * (y - q) for w, y, q, d in zip(W, Y, Q, D, strict=True)]),
@@ -139,7 +142,7 @@ def test_parameters_are_chosen_by_the_rule() -> None:
 
 
 def test_the_likelihood_interval_of_a_share_is_the_closed_form() -> None:
-    """k of n: -2(k log(vn/k) + (n - k) log((1 - v)n/(n - k))) = the quantile at both ends."""
+    """For k of n, -2(k log(vn/k) + (n - k) log((1 - v)n/(n - k))) = the quantile at both ends."""
     for k, n in ((2, 6), (30, 100), (1, 1000)):
         for end in likely_interval(np.repeat([1.0, 0.0], [k, n - k]), None, 0.95):
             ratio = -2.0 * (k * math.log(end * n / k) + (n - k) * math.log((1.0 - end) * n / (n - k)))
@@ -180,27 +183,21 @@ def test_the_bootstrap_of_normal_terms_is_students_interval() -> None:
     assert bootstrap(x, 0.95, np.random.default_rng(0)) == (low, high)
 
 
-def skewed(rng: np.random.Generator, n: int) -> Array:
-    """Weight 10 on one round in 10, an outcome in four: mean 0.25, skewness 6."""
-    return np.asarray(10.0 * (rng.random(n) < 0.1) * (rng.random(n) < 0.25))
+def skewed(rng: np.random.Generator, runs: int) -> Array:
+    """Runs of 100 rounds with terms of mean 2 and skewness 6.6."""
+    return np.asarray(rng.exponential(1.0, (runs, 100)) ** 2)
 
 
 def test_intervals_cover_skewed_terms_where_the_normal_one_does_not() -> None:
-    """2,000 runs of 1,000 rounds, 25 events each, so a rate of 95% shows as 93.5 to 96.5 with probability 0.998."""
+    """2,000 runs: a rate of 94% (what is left at 100 rounds) shows as 92.4 to 95.6 with probability 0.997."""
     rng = np.random.default_rng(0)
-    found = np.array(
-        [[low <= 0.25 <= high for low, high in (normal(x, 0.95), hall(x, 0.95))] for x in _runs(rng, 2000)]
-    )
-    assert found[:, 0].mean() < 0.935  # the control
-    assert 0.935 <= found[:, 1].mean() <= 0.965
-    few = [x for _, x in zip(range(300), _runs(rng, 300), strict=False)]
+    many = skewed(rng, 2000)
+    plain, corrected = ([low <= 2.0 <= high for low, high in (kind(x, 0.95) for x in many)] for kind in (normal, hall))
+    assert np.mean(plain) < 0.915  # the control
+    assert 0.924 <= np.mean(corrected) <= 0.956
+    few = skewed(rng, 100)
     for interval in (lambda x: bootstrap(x, 0.95, rng), lambda x: likely_interval(x, None, 0.95)):
-        assert np.mean([low <= 0.25 <= high for low, high in map(interval, few)]) >= 0.91
-    assert all(low <= 0.25 <= high for low, high in (bernstein(x, 0.95, 10.0) for x in few))
-
-
-def _runs(rng: np.random.Generator, runs: int) -> list[Array]:
-    return [skewed(rng, 1000) for _ in range(runs)]
+        assert np.mean([low <= 2.0 <= high for low, high in map(interval, few)]) >= 0.87
 
 
 def test_the_boundary_is_where_the_mixture_is_worth_one_over_delta() -> None:
@@ -259,13 +256,13 @@ def test_two_policies_on_one_log() -> None:
 # Diagnostics.
 
 
-def logged(rng: np.random.Generator, n: int = 1000, K: int = 4) -> tuple[Array, Array, Array]:
+def logged(rng: np.random.Generator, n: int = 1000, K: int = 4) -> tuple[Array, Places, Array]:
     laws = 0.7 * rng.dirichlet(np.ones(K), n) + 0.3 / K
     actions = (laws.cumsum(1) < rng.random((n, 1))).sum(1).clip(0, K - 1)
     return laws, actions, rng.dirichlet(np.ones(K), n)
 
 
-def failed(laws: Array, actions: Array, target: Array, told: Array | None = None, *, whole: bool = False) -> set[str]:
+def failed(laws: Array, actions: Places, target: Array, told: Array | None = None, *, whole: bool = False) -> set[str]:
     told = laws if told is None else told
     at = np.arange(len(actions)), actions
     watch = Watch(laws.shape[1])

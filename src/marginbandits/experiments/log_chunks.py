@@ -147,5 +147,5 @@ def _wrong(found: Any, part: slice, rule: Numbers) -> str:
         try:
             type(rule)(low=rule.low, high=rule.high, above=rule.above, below=rule.below, booleans=True).clean(one)
         except (ValueError, TypeError):
-            return f"{quoted(one)} in round {part.start + i}"
+            return f"{quoted(one.item() if isinstance(one, np.generic) else one)} in round {part.start + i}"
     return quoted(values)

@@ -136,8 +136,8 @@ class Ridge:
 
     def done(self) -> "Ridge":
         """Solve for the weights of every fold and action."""
-        d = self._b.shape[-1]
-        G, b = self._G.reshape(self._folds, -1, d, d), self._b.reshape(self._folds, -1, d)
+        d, M = self._b.shape[-1], self._standard()
+        G, b = (M.T @ self._G @ M).reshape(self._folds, -1, d, d), (self._b @ M).reshape(self._folds, -1, d)
         out_G, out_b = G.sum(0) - G, b.sum(0) - b  # of the other folds
         small = 1e-6 * np.eye(d)
         light = np.diag([0.0, *[1.0] * (d - 1)]) + small
@@ -152,7 +152,18 @@ class Ridge:
                 error = float((theta * (np.matmul(G, theta[..., None])[..., 0] - 2.0 * b)).sum())
                 if error < best:
                     best, self._theta = error, theta
+        self._theta = self._theta @ M.T
         return self
+
+    def _standard(self) -> Array:
+        """What makes the columns of all rounds standard: the first chunk only brought them near."""
+        total = self._G.sum(0)
+        mean = total[0, 1:] / total[0, 0]
+        spread = np.sqrt(np.maximum(total.diagonal()[1:] / total[0, 0] - mean**2, 0.0))
+        scale = np.where(spread > 1e-9, spread, 1.0)
+        M = np.diag([1.0, *(1.0 / scale)])
+        M[0, 1:] = -mean / scale
+        return M
 
     def predict(self, chunk: Chunk) -> Array:
         """Outcomes of every action, n x K, none of them learnt from its own round."""

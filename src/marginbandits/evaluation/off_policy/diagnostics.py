@@ -33,7 +33,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 from marginbandits.types import Array, Mask
 
@@ -71,7 +71,7 @@ def chance(mean: float, square: float, cube: float, n: int) -> float:
     skew = (cube - 3.0 * mean * square + 2.0 * mean**3) / variance**1.5
     t, root = mean / math.sqrt(variance / (n - 1)), math.sqrt(n)
     a = skew / (3.0 * root)
-    return float(2.0 * stats.norm.sf(abs(t + a * t**2 + a**2 * t**3 / 3.0 + skew / (6.0 * root))))
+    return float(2.0 * special.ndtr(-abs(t + a * t**2 + a**2 * t**3 / 3.0 + skew / (6.0 * root))))
 
 
 class Watch:
@@ -214,7 +214,7 @@ class Watch:
         if self.with_laws == self.n:
             tested = np.flatnonzero(self.spreads >= FEW)
             z = np.abs(self.gaps[tested]) / np.sqrt(self.spreads[tested])
-            p = 2.0 * stats.norm.sf(z)
+            p = 2.0 * special.ndtr(-z)
         else:
             tested = np.flatnonzero((self.counts >= FEW) & (self.offered == self.n))
             p = np.array([self._chance_of(a) for a in tested.tolist()])

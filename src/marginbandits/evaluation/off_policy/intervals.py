@@ -23,7 +23,7 @@ Where all terms are equal the first three have nothing to go by, and give the wi
 import math
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from marginbandits.types import Array
 
@@ -40,7 +40,7 @@ def normal(values: Array, level: float) -> Ends:
     error = _error(values)
     if error == 0.0:
         return -math.inf, math.inf
-    reach, mean = float(stats.norm.ppf(0.5 + level / 2.0)) * error, float(values.mean())
+    reach, mean = float(special.ndtri(0.5 + level / 2.0)) * error, float(values.mean())
     return mean - reach, mean + reach
 
 
@@ -49,7 +49,7 @@ def hall(values: Array, level: float) -> Ends:
     error = _error(values)
     if error == 0.0:
         return -math.inf, math.inf
-    mean, z, root = float(values.mean()), float(stats.norm.ppf(0.5 + level / 2.0)), math.sqrt(len(values))
+    mean, z, root = float(values.mean()), float(special.ndtri(0.5 + level / 2.0)), math.sqrt(len(values))
     skew = float(((values - mean) ** 3).mean()) / float(values.var()) ** 1.5
     return mean - _inverted(z, skew, root) * error, mean - _inverted(-z, skew, root) * error
 

@@ -120,7 +120,7 @@ def main() -> None:
     for name in options.shapes.split(","):
         make, rounds = SHAPES[name]
         n, rng = int(rounds * options.scale), np.random.default_rng(1)
-        bigger = [make(rng, 20_000) for _ in range(20)]
+        bigger = [make(rng, int(20_000 * min(options.scale, 1.0))) for _ in range(20)]
         truth = float(np.mean([(one.means * one.target).sum(1).mean() for one in bigger]))
         covered, widths = defaultdict(list), defaultdict(list)
         errors, sizes = defaultdict(list), []

@@ -268,7 +268,7 @@ def failed(laws: Array, actions: Places, target: Array, told: Array | None = Non
     watch = Watch(laws.shape[1])
     for part in np.array_split(np.arange(len(actions)), 3):
         watch.add(actions[part], told[at][part], target=target[part], laws=told[part] if whole else None)
-    found = watch.findings(target[at] / told[at], np.tile([0.0, 1.0], len(actions) // 2))
+    found = watch.findings(target[at] / told[at], np.asarray(np.arange(len(actions)) % 2, float))
     return {one.name for one in found if not one.good}
 
 
@@ -316,6 +316,15 @@ def test_chances_are_uniform_for_skewed_numbers() -> None:
     assert 0.4 < np.mean(found) < 0.6
     assert chance(0.0, 0.0, 0.0, 10) == 1.0
     assert chance(1.0, 1.0, 1.0, 10) == 0.0
+    assert chance(1e-4, 1e-8, 1e-12, 10, 1e-3) == 1.0
+
+
+def test_probabilities_in_few_digits_are_no_contradiction() -> None:
+    laws, actions = np.full((999, 3), 1 / 3), np.arange(999) % 3
+    target = np.tile([1.0, 0.0, 0.0], (999, 1))
+    for told in (np.full((999, 3), 0.3333), laws.astype(np.float32).astype(float)):
+        assert failed(laws, actions, target, told) == set()
+    assert failed(laws, actions, target, np.full((999, 3), 0.33)) >= {"mean weight", "propensities"}
 
 
 # Records.

@@ -45,6 +45,9 @@ RATE = 0.01
 BINS = np.array([0.0, 0.01, 0.03, 0.1, 0.3])
 """Where sizes of propensities begin that are tested together."""
 
+DIGITS = 1e-3
+"""What is as near as this to what it should be, relative to it, is as it should be: probabilities are rounded."""
+
 FEW = 20
 """Fewer events than this are too few for a test, or for an interval that needs many rounds."""
 
@@ -63,11 +66,16 @@ class Finding:
         return f"{self.name}: {self.text}" + (f". {self.advice}" if not self.good else "")
 
 
-def chance(mean: float, square: float, cube: float, n: int) -> float:
-    """The p-value of Ex = 0, from the means of x, x² and x³: two-sided, by Hall's transformation of the t statistic."""
+def chance(mean: float, square: float, cube: float, n: int, slack: float = 0.0) -> float:
+    """The p-value of Ex = 0, from the means of x, x² and x³: two-sided, by Hall's transformation of the t statistic.
+
+    A mean within `slack` of 0 is 0: logs are written in few digits.
+    """
     variance = max(square - mean**2, 0.0)
-    if n < 2 or variance <= 1e-15 * max(square, 1e-300):
-        return 1.0 if abs(mean) <= 1e-9 else 0.0
+    if abs(mean) <= slack or mean == 0.0:
+        return 1.0
+    if n < 2 or variance <= 1e-15 * square:
+        return 0.0
     skew = (cube - 3.0 * mean * square + 2.0 * mean**3) / variance**1.5
     t, root = mean / math.sqrt(variance / (n - 1)), math.sqrt(n)
     a = skew / (3.0 * root)
@@ -185,7 +193,7 @@ class Watch:
 
     def _weights(self, weights: Array) -> Finding:
         x = weights - 1.0
-        p = chance(float(x.mean()), float((x**2).mean()), float((x**3).mean()), len(x))
+        p = chance(float(x.mean()), float((x**2).mean()), float((x**3).mean()), len(x), DIGITS)
         mean = float(weights.mean())
         advice = (
             "Propensities are too small for what was taken, or not those of the log"
@@ -196,10 +204,8 @@ class Watch:
 
     def _inverse(self) -> Finding:
         x = self.surplus / self.n
-        p, there = (
-            chance(float(x[0]), float(x[1]), float(x[2]), self.n),
-            float(self.inverse[0].sum()) / self.n - float(x[0]),
-        )
+        there = float(self.inverse[0].sum()) / self.n - float(x[0])
+        p = chance(float(x[0]), float(x[1]), float(x[2]), self.n, DIGITS * there)
         mean = there + float(x[0])
         advice = (
             "They are too small: propensities of another policy, or of an action within a slate?"
@@ -235,7 +241,7 @@ class Watch:
     def _chance_of(self, action: int) -> float:
         n = self.n
         a, b, c = (float(one) / n for one in self.inverse[:, action])
-        return chance(a - 1.0, b - 2.0 * a + 1.0, c - 3.0 * b + 3.0 * a - 1.0, n)
+        return chance(a - 1.0, b - 2.0 * a + 1.0, c - 3.0 * b + 3.0 * a - 1.0, n, DIGITS)
 
 
 _TINY = (

@@ -66,7 +66,7 @@ def bootstrap(values: Array, level: float, rng: np.random.Generator) -> Ends:
         t, squares = again.sum(1), np.einsum("ij,ij->i", again, again)
         spread = np.sqrt(np.maximum(squares - t**2 / n, 0.0) * n / (n - 1))
         # A resample of equal terms has no t statistic; it says that any value may be.
-        found.append(np.where(spread > 0.0, t / np.where(spread > 0.0, spread, 1.0), np.sign(t) * np.inf))
+        found.append(np.where(spread > 0.0, t / np.where(spread > 0.0, spread, 1.0), np.copysign(np.inf, t)))
     low, high = np.quantile(np.concatenate(found), [0.5 - level / 2.0, 0.5 + level / 2.0], method="nearest")
     return mean - float(high) * error, mean - float(low) * error
 

@@ -20,7 +20,7 @@ Waudby-Smith, Wu, Ramdas, Karampatziakis & Mineiro (2022), "Anytime-valid off-po
 
 >>> steady = sequence(Evidence(np.ones(400), np.tile([0.0, 1.0], 200)), 0.95)
 >>> int(steady.times[-1]), round(float(steady.low[-1]), 3), round(float(steady.high[-1]), 3)
-(400, 0.405, 0.594)
+(400, 0.405, 0.595)
 """
 
 import math

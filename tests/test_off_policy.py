@@ -51,7 +51,7 @@ EXACT: dict[tuple[str, float | None], Fraction] = {
     ("snips", None): sum((w * y for w, y in zip(W, Y, strict=True)), Fraction(0)) / sum(W, Fraction(0)),
     ("dm", None): mean(D),
     ("dr", None): mean([d + w * (y - q) for w, y, q, d in zip(W, Y, Q, D, strict=True)]),
-    ("switch", 2.0): mean([d + (w <= 2) * w * (y - q) for w, y, q, d in zip(W, Y, Q, D, strict=True)]),
+    ("switch", 2.5): mean([d + (w <= Fraction(5, 2)) * w * (y - q) for w, y, q, d in zip(W, Y, Q, D, strict=True)]),
     ("shrinkage", 3.0): mean(
         [d + s * (y - q) for s, y, q, d in zip(shrunk(Fraction(3)), Y, Q, D, strict=True)],
     ),
@@ -231,6 +231,23 @@ def test_a_confidence_sequence_holds_at_all_times_and_a_plain_interval_does_not(
     assert looked > 60  # the control
 
 
+def test_a_confidence_sequence_is_its_formula() -> None:
+    """Round by round, as the module says it; the level is shared by the two sides."""
+    rng = np.random.default_rng(0)
+    w, y = rng.choice([0.0, 0.5, 3.0], 60), rng.random(60)
+    path = sequence(Evidence(w, y), 0.9)
+    best = [-math.inf, -math.inf]
+    for side, x in enumerate((w * y, w * (1.0 - y))):
+        total = spread = 0.0
+        for t in range(60):
+            spread += (x[t] - min((total + 0.5) / (t + 1), 1.0)) ** 2
+            total += x[t]
+            best[side] = max(best[side], (total - float(boundary(np.array([spread]), 0.05)[0])) / (t + 1))
+    assert path.low[-1] == pytest.approx(max(best[0], 0.0))
+    assert path.high[-1] == pytest.approx(min(1.0 - best[1], 1.0))
+    assert 0.0 < path.low[-1] < path.high[-1] < 1.0
+
+
 def test_two_policies_on_one_log() -> None:
     rng = np.random.default_rng(0)
     n, p = 4000, 0.25
@@ -288,6 +305,9 @@ def test_propensities_that_are_not_those_of_the_log_are_found() -> None:
     assert {"propensities"} <= failed(laws, actions, target, np.minimum(1.5 * laws, 1.0))
     permuted = laws[:, [1, 0, 2, 3]]
     assert "frequencies" in failed(laws, actions, target, permuted)
+    swapped = np.tile([0.3, 0.4, 0.2, 0.1], (4000, 1))  # the same sizes, of other actions
+    drawn = rng.choice(4, 4000, p=[0.4, 0.3, 0.2, 0.1])
+    assert "frequencies" in failed(swapped, drawn, target, whole=True)
     tilted = laws**1.5 / (laws**1.5).sum(1, keepdims=True)
     assert "frequencies" in failed(laws, actions, target, tilted, whole=True)
 

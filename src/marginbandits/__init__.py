@@ -48,6 +48,8 @@ if TYPE_CHECKING:  # what type checkers and editors read; at run time each name 
     from marginbandits.environments.logs.rounds import Rounds
     from marginbandits.environments.logs.writing import write_log
     from marginbandits.evaluation import interval, progressive_loss
+    from marginbandits.evaluation.off_policy.estimate import Estimate
+    from marginbandits.experiments.evaluate import evaluate
     from marginbandits.experiments.simulate import Trace, simulate
     from marginbandits.experts import Expert, OneRightExpert, RidgeExpert, TreesExpert
     from marginbandits.features import Bias, Chain, Concatenate, FeatureMap, Fourier, Identity, Standardise, Table
@@ -100,6 +102,7 @@ __all__ = [
     "Drifting",
     "EpochGreedy",
     "EpsilonGreedy",
+    "Estimate",
     "Expert",
     "ExponentialWeights",
     "FaithfulHingeLMC",
@@ -155,6 +158,7 @@ __all__ = [
     "checks",
     "covering_dimension",
     "environments",
+    "evaluate",
     "evaluation",
     "interval",
     "load",

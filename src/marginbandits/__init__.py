@@ -65,6 +65,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; at run time each name 
         LinUCB,
         LipschitzFTL,
         LogisticTS,
+        MarginPolicy,
         Mixture,
         NearestNeighbours,
         Newtron,
@@ -75,6 +76,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; at run time each name 
         Uniform,
         load,
         loads,
+        warm_start,
     )
     from marginbandits.scores import Cube, Finite, Linear, MetricSpace, SharedLinear, covering_dimension
     from marginbandits.surrogates import Hinge, Ramp, RelativeMargin, SmoothedHinge
@@ -121,6 +123,7 @@ __all__ = [
     "LipschitzFTL",
     "Logged",
     "LogisticTS",
+    "MarginPolicy",
     "MetricSpace",
     "Mixture",
     "MulticlassSeparable",
@@ -160,6 +163,7 @@ __all__ = [
     "simulate",
     "surrogates",
     "theory",
+    "warm_start",
     "weighting",
 ]
 

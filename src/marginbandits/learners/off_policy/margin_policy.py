@@ -38,14 +38,14 @@ from marginbandits.validation import Choice, Integer, OneOf, Real, Seed, validat
 
 __all__ = ["MarginPolicy"]
 
-GRID = 10.0 ** np.arange(-4, 1)
+GRID = 10.0 ** np.arange(-5, 0)
 """λ, from which cross-validation chooses."""
 
 
 class MarginPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Learns whom to treat how from decisions of the past, their losses, and the probabilities they were taken with.
 
-    `regularisation` is λ, or None for the choice by `folds`-fold cross-validation among 10^-4, …, 1 and the best
+    `regularisation` is λ, or None for the choice by `folds`-fold cross-validation among 10^-5, …, 10^-1 and the best
     constant, which it takes unless another leads by more than `caution` standard errors. `targets` are "dr" (doubly
     robust, with ridge regression) or "ips". `actions` are the labels that the log has, where it has no numbers; of
     numbers there are `n_actions`, or one more than the largest. Parameters are checked when they are given, and again
@@ -67,7 +67,7 @@ class MarginPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         targets: Annotated[str, Choice("dr", "ips")] = "dr",
         regularisation: Annotated[float | None, OneOf(Real(1e-9, 1e9), NOTHING)] = None,
         folds: Annotated[int, Integer(3, 100)] = 5,
-        caution: Annotated[float, Real(0)] = 2.0,
+        caution: Annotated[float, Real(0)] = 2.5,
         features: Features = "raw",
         n_actions: MaybeActionCount = None,
         actions: Annotated[Sequence[Action] | None, OneOf(GivenLabels(), NOTHING)] = None,
@@ -103,11 +103,11 @@ class MarginPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             raise ValueError(f"contexts must be at least as many as the {self.folds} folds, got {len(log.losses)}")
         rng = np.random.default_rng(self.seed)
         folds = rng.permutation(np.arange(len(log.losses)) % self.folds)
-        found, choice = [], self.regularisation
+        found, choice = list[choosing.Candidate](), self.regularisation
         paid = choosing.costs(log, self.targets, folds)
         if choice is None:
-            found, more = choosing.candidates(log, self.surrogate, self.targets, GRID, folds)
-            choice = choosing.chosen(found, more, self.caution).regularisation
+            found = choosing.candidates(log, self.surrogate, self.targets, GRID, folds)
+            choice = choosing.chosen(found, self.caution).regularisation
         if choice is None:
             leader = choosing.constant_leader(log, paid)
         else:

@@ -1,10 +1,11 @@
 """Policies learnt from logs of classification sets: by the margin, by regression, by weights, and by Vowpal Wabbit.
 
-    python benchmarks/off_policy_learning.py iris.npz wine.npz … [--rounds 4000] [--logging greedy] [--seeds 3]
+    python benchmarks/off_policy_learning.py FOLDER_OR_FILES [--rounds 4000] [--logging greedy] [--seeds 3]
 
-Each file has X and y. Half of its rows (at most `--rounds`) become a log: one action a row, its loss 0 where it is the
-right class and 1 otherwise, taken uniformly or by a classifier of the first hundred rows that is followed but for a
-share 0.3. Each method learns from the same log; printed is its mean loss on the other rows, where every loss is known.
+Each `.npz` file has X and y. Half of its rows (at most `--rounds`) become a log: one action a row, its loss 0 where it
+is the right class and 1 otherwise, taken uniformly or by a classifier of the first hundred rows that is followed but
+for a share 0.3. Each method learns from the same log; printed is its mean loss on the other rows, where every loss is
+known.
 "full information" is ridge regression that was told the class of every row of the log.
 """
 
@@ -12,6 +13,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression, RidgeClassifierCV
@@ -19,16 +21,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import marginbandits as mb
+from marginbandits.types import Array
 
-Log = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-Policy = Callable[[np.ndarray], np.ndarray]
+Log = tuple[Array, Any, Array, Array]
+Policy = Callable[[Array], Any]
 
 EXPLORED = 0.3
 
 
-def margin(**options: object) -> Callable[[Log, int], Policy]:
+def margin(**options: Any) -> Callable[[Log, int], Policy]:
     """`MarginPolicy` with these parameters."""
-    return lambda log, K: mb.MarginPolicy(n_actions=K, **options).fit(*log).predict  # type: ignore[arg-type]
+    return lambda log, K: mb.MarginPolicy(n_actions=K, **options).fit(*log).predict
 
 
 def constant(log: Log, K: int) -> Policy:
@@ -67,7 +70,7 @@ def vowpal_wabbit(cb_type: str) -> Callable[[Log, int], Policy]:
         X, actions, losses, probabilities = log
         scale = StandardScaler().fit(X)
 
-        def text(row: np.ndarray) -> str:
+        def text(row: Array) -> str:
             return " ".join(f"{j}:{value:.6g}" for j, value in enumerate(row) if value)
 
         model = Workspace(f"--cb {K} --cb_type {cb_type} --quiet -b 18")
@@ -97,7 +100,7 @@ METHODS: dict[str, Callable[[Log, int], Policy]] = {
 }
 
 
-def logged(X: np.ndarray, y: np.ndarray, K: int, how: str, rng: np.random.Generator) -> Log:
+def logged(X: Array, y: Any, K: int, how: str, rng: np.random.Generator) -> Log:
     """One action a row, with its loss and the probability it was taken with."""
     law = np.full((len(X), K), 1.0 / K)
     if how == "greedy":
@@ -117,7 +120,8 @@ def main() -> None:
     options = parser.parse_args()
     wanted = {name: build for name, build in METHODS.items() if name.strip() in options.methods.split(",")}
     found: dict[str, list[float]] = {name: [] for name in [*wanted, "full information"]}
-    for file in options.files:
+    given = [Path(one) for one in options.files]
+    for file in [one for each in given for one in (sorted(each.glob("*.npz")) if each.is_dir() else [each])]:
         with np.load(file, allow_pickle=False) as read:
             X, (classes, y) = read["X"].astype(float), np.unique(read["y"], return_inverse=True)
         K = len(classes)
@@ -128,14 +132,14 @@ def main() -> None:
             learn, judge = order[:n], order[n : n + 20_000]
             log = logged(X[learn], y[learn], K, options.logging, rng)
             if len(set(log[1].tolist())) < K:
-                print(f"{Path(file).stem}: left out, as some action is never taken", file=sys.stderr)
+                print(f"{file.stem}: left out, as some action is never taken", file=sys.stderr)
                 continue
             for name, build in wanted.items():
                 found[name].append(float((build(log, K)(X[judge]) != y[judge]).mean()))
             full = make_pipeline(StandardScaler(), RidgeClassifierCV(np.logspace(-2, 4, 7))).fit(X[learn], y[learn])
             found["full information"].append(float((full.predict(X[judge]) != y[judge]).mean()))
             told = ", ".join(f"{name.strip()} {values[-1]:.3f}" for name, values in found.items())
-            print(f"{Path(file).stem} ({n} rounds, {K} actions): {told}", file=sys.stderr, flush=True)
+            print(f"{file.stem} ({n} rounds, {K} actions): {told}", file=sys.stderr, flush=True)
     base = np.array(found[next(iter(wanted))])
     for name, values in found.items():
         worse = (np.array(values) > base + 1e-12).sum()

@@ -145,6 +145,7 @@ def test_discovery_found_every_class() -> None:
         mb.Oblivious,
         mb.Expert,
         mb.Table,
+        mb.MarginPolicy,
     }
     claimed = {*LEARNERS, *FEATURES, *SURROGATES, *ENVIRONMENTS, *SCORE_CLASSES, *SPACES, *EXPERTS}
     assert set(CLASSES.values()) == claimed | plain

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -168,14 +169,14 @@ def test_a_real_effect_is_learnt_and_beats_the_best_constant(seed: int) -> None:
 
 
 def test_without_an_effect_the_constant_stays() -> None:
-    """Of 20 logs of pure noise at most two are left for something else: 3% each, so two in 40,000 sets of tests fail."""
+    """Of 20 logs of pure noise at most two end otherwise: at 3% each, sets of 20 with three are one in 50."""
     kept = [mb.MarginPolicy(folds=3).fit(*made(150, seed=seed, effect=0.0)).regularisation_ for seed in range(20)]
     assert sum(one is not None for one in kept) <= 2
     eager = [
         mb.MarginPolicy(folds=3, caution=0.0).fit(*made(150, seed=seed, effect=0.0)).regularisation_
         for seed in range(20)
     ]
-    assert sum(one is not None for one in eager) > 5, "without caution noise is believed"
+    assert sum(one is not None for one in eager) > 2, "without caution noise is believed"
 
 
 def test_the_constant_is_the_best_one_and_is_played_always() -> None:
@@ -269,7 +270,11 @@ GOOD: dict[str, Any] = dict(zip(("contexts", "actions", "losses", "probabilities
         ("losses", [0.5] * 29, "losses must be one for each of 30 contexts, got 29"),
         ("losses", ["low"] * 30, "losses must be numbers"),
         ("probabilities", None, "probabilities must be given"),
-        ("probabilities", [0.5] * 3 + [0.0] * 27, "probabilities must be numbers above 0 and at most 1, got 0.0 in row 3"),
+        (
+            "probabilities",
+            [0.5] * 3 + [0.0] * 27,
+            "probabilities must be numbers above 0 and at most 1, got 0.0 in row 3",
+        ),
         ("probabilities", [2.0] * 30, "got 2.0 in row 0"),
         ("available", np.ones((30, 2), bool), "available must be 30 x 3 booleans"),
         ("available", np.ones((30, 3)), "available must be 30 x 3 booleans"),
@@ -278,9 +283,8 @@ GOOD: dict[str, Any] = dict(zip(("contexts", "actions", "losses", "probabilities
 def test_bad_logs_are_refused_by_name_and_row(name: str, value: Any, told: str) -> None:
     policy = mb.MarginPolicy(regularisation=0.1).fit(**GOOD)
     before = policy.leader_
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=re.escape(told)):
         policy.fit(**{**GOOD, name: value})
-    assert told in str(caught.value)
     assert policy.leader_ is before
 
 
@@ -404,10 +408,10 @@ def test_every_learner_learns_from_a_log_that_prefers_the_wrong_action(agent: mb
 def test_warm_starts_are_refused_where_they_would_be_wrong() -> None:
     log: Any = ([[0.1]], [0], [0.5], [0.5])
     with pytest.raises(ValueError, match="learner must be a Learner"):
-        mb.warm_start(mb.MarginPolicy(), *log)  # type: ignore[type-var]
+        mb.warm_start(mb.MarginPolicy(), *log)
     with pytest.raises(ValueError, match="one loss a round"):
         mb.warm_start(mb.Supervised(2), *log)
-    own = mb.FaithfulHingeLMC.from_theory(n_features=1, n_actions=2, horizon=10, margin=0.5, weighting="geometric")
+    own = mb.FaithfulHingeLMC(2, n_features=1, horizon=10, weighting="geometric")
     with pytest.raises(ValueError, match="weighting='mixture'"):
         mb.warm_start(own, *log)
     agent = mb.LinUCB(2, seed=0)

@@ -17,10 +17,10 @@ decisions, and `Supervised`, which is to be told all losses.
 1
 """
 
-from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from marginbandits.contexts import several
 from marginbandits.learners.base import Learner
@@ -35,9 +35,9 @@ L = TypeVar("L", bound=Learner)
 def warm_start(
     learner: L,
     contexts: Any,
-    actions: Sequence[Any],
-    losses: Sequence[float],
-    probabilities: Sequence[float],
+    actions: npt.ArrayLike,
+    losses: npt.ArrayLike,
+    probabilities: npt.ArrayLike,
     *,
     available: Any = None,
 ) -> L:
@@ -56,7 +56,7 @@ def warm_start(
     taken, chances = (several(name, _listed(column)) for name, column in columns.items())
     if len(taken) != len(chances):
         raise ValueError(f"probabilities must be one for each of {len(taken)} actions, got {len(chances)}")
-    learner.learn_many(contexts, list(map(Decision, taken, chances)), losses, available=available)
+    learner.learn_many(contexts, list(map(Decision, taken, chances)), _listed(losses), available=available)
     return learner
 
 

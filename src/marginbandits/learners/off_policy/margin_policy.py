@@ -120,7 +120,8 @@ class MarginPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
     def predict(self, contexts: Any, *, available: Any = None) -> npt.NDArray[Any]:
         """The action of each context; of those that tie, the first."""
-        return np.asarray(self.classes_[self.predict_proba(contexts, available=available).argmax(1)])
+        best = self.predict_proba(contexts, available=available).argmax(1)
+        return np.asarray(self.classes_[best])
 
     def predict_proba(self, contexts: Any, *, available: Any = None) -> Array:
         """The law of each context, n x K."""

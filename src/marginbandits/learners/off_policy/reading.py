@@ -12,7 +12,7 @@ from marginbandits.learners.off_policy.learnt import LearntPolicy
 from marginbandits.learners.off_policy.targets import Log, Places
 from marginbandits.learners.offers import Names
 from marginbandits.learners.options import Labels
-from marginbandits.types import Action, Array, Mask
+from marginbandits.types import Array, Mask
 from marginbandits.validation import quoted
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def read_log(
     _refuse("actions must be available in their rounds", taken, mask[np.arange(n), taken])
     missing = np.flatnonzero(np.bincount(taken, minlength=K) == 0)
     if len(missing) and not never_taken:
-        name = missing[0] if names is None else names[missing[0]]
-        raise ValueError(f"actions must each be taken at least once, as {quoted(_plain(name))} never is: leave it out")
+        name = int(missing[0]) if names is None else names[missing[0]]
+        raise ValueError(f"actions must each be taken at least once, as {quoted(name)} never is: leave it out")
     return policy, Log(rows, taken, lost, chances, mask)
 
 
@@ -70,9 +70,6 @@ def _read_actions(estimator: "MarginPolicy", actions: Any) -> tuple[Places, int]
     if estimator.actions is not None:
         names = Names(estimator.actions)
         return np.array(each("actions", several("actions", actions), names.place), np.int64), len(names.names)
-    known = estimator.n_actions
-    if known is None and hasattr(estimator, "policy_"):
-        known = estimator.policy_.n_actions
     try:
         taken = np.asarray(_WHOLE.clean(actions))
     except ValueError:
@@ -110,7 +107,3 @@ def _refuse(rule: str, values: npt.NDArray[Any], good: npt.NDArray[np.bool_]) ->
     if not good.all():
         at = int(np.flatnonzero(~good)[0])
         raise ValueError(f"{rule}, got {quoted(values[at].item())} in row {at}")
-
-
-def _plain(name: Any) -> Action:
-    return name.item() if isinstance(name, np.generic) else name

@@ -18,8 +18,8 @@ A shift of all costs of a round by one number changes no difference between poli
 rank; what it changes is the surrogate of them, Σ_a c(a)ψ(s_a), by a multiple of Σ_a ψ(s_a), and so the scores that
 minimise it within a class that does not hold the best policy.
 
-Dudík, Langford & Li (2011), "Doubly robust policy evaluation and learning"; Chernozhukov et al. (2018), "Double/debiased
-machine learning".
+Dudík, Langford & Li (2011), "Doubly robust policy evaluation and learning"; Chernozhukov et al. (2018),
+"Double/debiased machine learning".
 
 >>> import numpy as np
 >>> log = Log(np.ones((2, 1)), np.array([0, 1]), np.array([0.5, 1.0]), np.array([0.5, 0.25]), np.ones((2, 2), bool))
@@ -57,7 +57,7 @@ class Log(NamedTuple):
 
     def take(self, rounds: npt.NDArray[np.int64]) -> "Log":
         """Some of them."""
-        return Log(*(column[rounds] for column in self))
+        return Log(*(np.asarray(column)[rounds] for column in self))
 
 
 def ips(log: Log) -> Array:

@@ -93,7 +93,7 @@ METHODS: dict[str, Callable[[Log, int], Policy]] = {
     "  ramp": margin(surrogate="ramp"),
     "  targets=ips": margin(targets="ips"),
     "  features=fourier": margin(features="fourier"),
-    "direct method, ridge": regression,
+    "ridge regression": regression,
     "weighted logistic": weighted_logistic,
     "Vowpal Wabbit dr": vowpal_wabbit("dr"),
     "Vowpal Wabbit mtr": vowpal_wabbit("mtr"),

@@ -48,7 +48,7 @@ SMALL: dict[str, list[str]] = {
     "python benchmarks/exponential_weights.py": ["--rounds", "2"],
     "python benchmarks/hinge_lmc.py": ["--rounds", "50", "--turns", "1"],
     "python benchmarks/hillstrom.py": ["--splits", "2"],
-    "python benchmarks/hillstrom_policy.py": ["--splits", "2"],
+    "python benchmarks/hillstrom_policy.py": [],
     "python benchmarks/import_time.py": ["--turns", "1"],
     "python benchmarks/lipschitz_ftl.py": ["--rounds", "100"],
     "python benchmarks/mixture.py": ["--rounds", "40"],

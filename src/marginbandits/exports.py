@@ -48,7 +48,7 @@ _ROOMS: dict[str, str] = {
     "learners.mixture": "Mixture",
     "learners.off_policy.margin_policy": "MarginPolicy",
     "learners.smooth_ftl": "FaithfulSmoothFTL SmoothFTL",
-    "learners.warm_start": "warm_start",
+    "learners.warm": "warm_start",
     "scores": "Cube Finite Linear MetricSpace SharedLinear covering_dimension",
     "surrogates": "Hinge Ramp RelativeMargin SmoothedHinge",
     "types": "Decision Interaction PlacedDecision",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from marginbandits.learners.mixture import Mixture
     from marginbandits.learners.off_policy.margin_policy import MarginPolicy
     from marginbandits.learners.smooth_ftl import FaithfulSmoothFTL, SmoothFTL
-    from marginbandits.learners.warm_start import warm_start
+    from marginbandits.learners.warm import warm_start
 
 __all__ = [
     "SOBA",

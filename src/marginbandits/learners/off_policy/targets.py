@@ -57,7 +57,8 @@ class Log(NamedTuple):
 
     def take(self, rounds: npt.NDArray[np.int64]) -> "Log":
         """Some of them."""
-        return Log(*(np.asarray(column)[rounds] for column in self))
+        rows, actions, losses, probabilities, mask = self
+        return Log(rows[rounds], actions[rounds], losses[rounds], probabilities[rounds], mask[rounds])
 
 
 def ips(log: Log) -> Array:

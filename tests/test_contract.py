@@ -147,6 +147,7 @@ def test_discovery_found_every_class() -> None:
         mb.Table,
         mb.Log,
         mb.Rounds,
+        mb.MarginPolicy,
     }
     claimed = {*LEARNERS, *FEATURES, *SURROGATES, *ENVIRONMENTS, *SCORE_CLASSES, *SPACES, *EXPERTS}
     assert set(CLASSES.values()) == claimed | plain

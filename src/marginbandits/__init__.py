@@ -71,6 +71,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; at run time each name 
         LinUCB,
         LipschitzFTL,
         LogisticTS,
+        MarginPolicy,
         Mixture,
         NearestNeighbours,
         Newtron,
@@ -81,6 +82,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; at run time each name 
         Uniform,
         load,
         loads,
+        warm_start,
     )
     from marginbandits.scores import Cube, Finite, Linear, MetricSpace, SharedLinear, covering_dimension
     from marginbandits.surrogates import Hinge, Ramp, RelativeMargin, SmoothedHinge
@@ -129,6 +131,7 @@ __all__ = [
     "Log",
     "Logged",
     "LogisticTS",
+    "MarginPolicy",
     "MetricSpace",
     "Mixture",
     "MulticlassSeparable",
@@ -172,6 +175,7 @@ __all__ = [
     "simulate",
     "surrogates",
     "theory",
+    "warm_start",
     "weighting",
     "write_log",
 ]

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from marginbandits.evaluation.off_policy import Evidence, sequence, value
-from marginbandits.experiments.log_chunks import Chunk
 from marginbandits.experiments.reward_models import Ridge
 from marginbandits.policies import explore, greedy
+from marginbandits.rounds import Rounds
 from marginbandits.types import Array
 
 
@@ -126,7 +126,7 @@ def drawn(rng: np.random.Generator, problem: Problem) -> Evidence:
     actions = (problem.logged.cumsum(1) < rng.random((n, 1))).sum(1).clip(0, K - 1)
     at = np.arange(n), actions
     y = (rng.random(n) < problem.means[at]).astype(float)
-    chunk, model = Chunk(0, problem.contexts, actions, y, None, None, None, None), Ridge(K, 5)
+    chunk, model = Rounds(problem.contexts, actions, y, labels=tuple(range(K))), Ridge(K, 5)
     model.see(chunk, y)
     q = model.done().predict(chunk)
     ratio = problem.target / problem.logged

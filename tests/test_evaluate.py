@@ -11,9 +11,11 @@ from sklearn.linear_model import Ridge as SklearnRidge
 from sklearn.tree import DecisionTreeRegressor
 
 import marginbandits as mb
-from marginbandits.experiments import log_chunks
-from marginbandits.experiments.log_chunks import Chunk, LogChunks
-from marginbandits.experiments.reward_models import LEVELS, PULLS, Ridge
+from marginbandits import log_parts
+from marginbandits.experiments.reward_models import Ridge
+from marginbandits.log_parts import LogParts
+from marginbandits.oracles.ridge_sums import LEVELS, PULLS
+from marginbandits.rounds import Rounds
 from marginbandits.types import Array
 
 N, K = 1200, 3
@@ -116,7 +118,7 @@ def test_chunks_and_whole_logs_give_the_same_numbers(monkeypatch: pytest.MonkeyP
     ):
         assert tuple(one.ends) == pytest.approx(tuple(other.ends), rel=1e-9)
         assert len(one.findings) == len(other.findings) == 9
-    monkeypatch.setattr(log_chunks, "ROUNDS", 77)
+    monkeypatch.setattr(log_parts, "ROUNDS", 77)
     assert tuple(mb.evaluate(best, log).ends) == pytest.approx(tuple(mb.evaluate(best, parts).ends), rel=1e-9)
     assert mb.evaluate(best, logged(log)).value == pytest.approx(mb.evaluate(best, log).value)
     once = mb.evaluate(best, iter(parts), method="snips")
@@ -126,7 +128,7 @@ def test_chunks_and_whole_logs_give_the_same_numbers(monkeypatch: pytest.MonkeyP
 def test_ridge_predicts_each_round_from_the_other_folds() -> None:
     """Against regressions fitted one by one on rows, of the pull that is best out of fold."""
     log = record(n=203)
-    chunk = next(iter(LogChunks(log)))
+    chunk = next(iter(LogParts(log)))
     model = Ridge(K, folds=4)
     model.see(chunk, chunk.losses)
     found = model.done().predict(chunk)
@@ -153,7 +155,7 @@ def test_ridge_explains_no_noise_of_its_own_round() -> None:
     """With as many columns as rounds, in-sample predictions would be the outcomes; out of fold they know nothing."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 60)), (rng.random(60) < 0.5).astype(float)
-    chunk = Chunk(0, X, np.arange(60) % 2, y, None, None, None, None)
+    chunk = Rounds(X, np.arange(60) % 2, y, labels=(0, 1))
     model = Ridge(2, folds=5)
     model.see(chunk, y)
     found = model.done().predict(chunk)[chunk.at]
@@ -239,12 +241,12 @@ def test_a_log_that_contradicts_itself_is_told() -> None:
 
 
 BAD: list[tuple[Any, str]] = [
-    ({"losses": np.where(np.arange(N) == 5, np.nan, 0.5)}, "losses must be .*, got nan in round 5"),
-    ({"losses": np.where(np.arange(N) == 7, 2.0, 0.5)}, "losses must be .*, got 2.0 in round 7"),
-    ({"probabilities": np.where(np.arange(N) == 9, 0.0, 0.5)}, "probabilities must be .*, got 0.0 in round 9"),
-    ({"actions": np.where(np.arange(N) == 11, 3, 0)}, "actions must be below 3, got 3 in round 11"),
-    ({"laws": np.ones((N, 2))}, "laws must have shape"),
-    ({"contexts": ["words"] * N}, "contexts of names and values need a model"),
+    ({"losses": np.where(np.arange(N) == 5, np.nan, 0.5)}, r"losses must lie in \[0, 1\], got nan in round 5"),
+    ({"losses": np.where(np.arange(N) == 7, 2.0, 0.5)}, r"losses must lie in \[0, 1\], got 2.0 in round 7"),
+    ({"probabilities": np.where(np.arange(N) == 9, 0.0, 0.5)}, "probabilities must lie above 0 .*, got 0.0 in round 9"),
+    ({"actions": np.where(np.arange(N) == 11, 3, 0)}, "actions must be whole numbers from 0 to 2, got 3 in round 11"),
+    ({"laws": np.ones((N, 2))}, "laws must be 1200 rounds x 3 actions"),
+    ({"contexts": ["words"] * N}, "contexts must be numbers"),
 ]
 
 

@@ -45,7 +45,6 @@ if TYPE_CHECKING:  # what type checkers and editors read; at run time each name 
     )
     from marginbandits.environments.logs.log import Log, read_log
     from marginbandits.environments.logs.open_bandit import read_open_bandit
-    from marginbandits.environments.logs.rounds import Rounds
     from marginbandits.environments.logs.writing import write_log
     from marginbandits.evaluation import interval, progressive_loss
     from marginbandits.evaluation.off_policy.estimate import Estimate
@@ -84,6 +83,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; at run time each name 
         loads,
         warm_start,
     )
+    from marginbandits.rounds import Rounds
     from marginbandits.scores import Cube, Finite, Linear, MetricSpace, SharedLinear, covering_dimension
     from marginbandits.surrogates import Hinge, Ramp, RelativeMargin, SmoothedHinge
     from marginbandits.types import Decision, Interaction, PlacedDecision

@@ -22,7 +22,7 @@ _ROOMS: dict[str, str] = {
     "SeparableMisspecified Switching",
     "environments.logs.log": "Log read_log",
     "environments.logs.open_bandit": "read_open_bandit",
-    "environments.logs.rounds": "Rounds",
+    "rounds": "Rounds",
     "environments.logs.writing": "write_log",
     "evaluation": "interval progressive_loss",
     "evaluation.off_policy.estimate": "Estimate",

@@ -22,9 +22,9 @@ import numpy.typing as npt
 import scipy.sparse
 
 from marginbandits.arrays import Integers, Numbers
-from marginbandits.environments.logs.rounds import refuse_rounds
 from marginbandits.parametrised import Parametrised
 from marginbandits.ranges import MaybeRange, as_losses, one_range
+from marginbandits.rounds import refuse_rounds
 from marginbandits.types import Decision, Interaction
 from marginbandits.validation import ActionCount, Constraint, Instance, OneOf, Seed, remembered, validated
 

@@ -5,6 +5,7 @@ because it is unbiased whatever the model is worth and needs no choice between l
 weighting of losses near 1 is noise); Hall's, because weights are skewed, and it covers where the normal interval does
 not, in one pass and without a seed. What each of the others is for: docs/off_policy.md.
 
+>>> import numpy as np
 >>> from marginbandits.environments import Logged
 >>> rng = np.random.default_rng(0)
 >>> X, a = rng.standard_normal((2000, 2)), rng.integers(0, 2, 2000)
@@ -16,23 +17,20 @@ The mean loss of always 1 is 0.276 (95% interval 0.249 to 0.305), by the doubly 
 Interval(mean=-0.3484, low=-0.3887, high=-0.307)
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Annotated, Any, overload
 
-import numpy as np
-
-from marginbandits.evaluation.off_policy.diagnostics import Finding, Watch
 from marginbandits.evaluation.off_policy.estimate import Estimate
 from marginbandits.evaluation.off_policy.estimators import METHODS, MODELLED
-from marginbandits.evaluation.off_policy.evidence import Evidence, Gatherer, Pair
 from marginbandits.evaluation.off_policy.judging import Kind, Level, MaybeParameter, value
-from marginbandits.experiments.log_chunks import Chunk, LogChunks
 from marginbandits.experiments.propensities import estimated_laws
-from marginbandits.experiments.reward_models import reward_model
+from marginbandits.experiments.questions import Question, joined, of_file
+from marginbandits.experiments.reward_models import Fitted, reward_model
 from marginbandits.experiments.targets import Target
-from marginbandits.types import Array
-from marginbandits.validation import Choice, Instance, Integer, ListOf, OneOf, Seed, validated
+from marginbandits.log_parts import LogParts
+from marginbandits.rounds import Rounds
+from marginbandits.validation import Choice, Instance, Integer, ListOf, OneOf, Seed, quoted, validated
 
 __all__ = ["evaluate"]
 
@@ -61,34 +59,46 @@ def evaluate(
     n_actions: MaybeCount = None,
     folds: Annotated[int, Integer(2, 100)] = 5,
     seed: Seed = 0,
+    progress: Callable[[int], object] | None = None,
+    spread: Callable[..., Any] | None = None,
 ) -> Estimate | list[Estimate]:
     """The mean loss (or reward) of a policy on the rounds of a log, or its difference to that of another, `against`.
 
     A policy is a learner, frozen or `progressive`; a function of contexts; an action; or a column of actions
-    (`targets`). A log is a record of arrays or anything that yields such (`log_chunks`). Several methods give several
-    estimates, from the same passes: one, and one more before it where a `model` is fitted (`reward_models`).
+    (`targets`). A log is what `mb.read_log` gives, a record of arrays, or anything that yields such (`log_parts`).
+    Several methods give several estimates, from the same passes: one, and one more before it where a `model` is fitted
+    (`reward_models`). `progress` is told of rounds as they are read; `spread` reads the files of a folder elsewhere
+    (`dask_runner.over_files`), to the same numbers.
     """
     methods = [method] if isinstance(method, str) else list(method)
-    chunks = LogChunks(log, n_actions)
+    parts = LogParts(log, n_actions)
     modelled = any(one in MODELLED for one in methods)
-    if chunks.once and (propensities == "estimate" or (modelled and reward_model(model, 2, folds).passes)):
+    fitted = reward_model(model, parts.n_actions, folds) if modelled else None
+    passes = fitted is not None and fitted.passes > 0
+    if parts.once and (propensities == "estimate" or passes):
         raise ValueError(
             "log can be read once, and a model needs two passes: give a list, or a reader that starts again"
         )
-    K, labels = chunks.n_actions, chunks.labels
-    targets = [Target(policy, n_actions=K, labels=labels, progressive=progressive)]
+    labels = None if parts.offers else parts.labels or tuple(range(parts.n_actions))
+    targets = [Target(policy, labels=labels, progressive=progressive)]
     if against is not None:
         too = progressive and hasattr(against, "learn")
-        targets.append(Target(against, n_actions=K, labels=labels, progressive=too, name="against"))
-    laws = estimated_laws(chunks, K, folds) if propensities == "estimate" else None
-    fitted = None
-    if modelled:
-        fitted = reward_model(model, K, folds)
-        if fitted.passes:
-            for chunk in chunks:
-                fitted.see(chunk, _outcomes(chunk, outcome))
+        targets.append(Target(against, labels=labels, progressive=too, name="against"))
+    laws = estimated_laws(parts, parts.n_actions, folds) if propensities == "estimate" else None
+    question = Question(targets, fitted, outcome, parts.n_actions, labels, parts.offers, laws)
+    over = _here(parts, progress) if spread is None else _there(log, spread, question, progress)
+    if fitted is not None:
+        if passes:
+            fitted.begin(next(iter(parts)))
+            for seen in over(question.seen):
+                fitted.join(seen)
         fitted.done()
-    evidence, findings = _gathered(_with_laws(chunks, laws), targets, fitted, outcome, chunks)
+    judged = list(over(question.judged))
+    evidence, findings = joined(judged)
+    if interval == "sequence" and against is not None and any(one.guessed for one in judged):
+        raise ValueError(
+            "interval 'sequence' of a difference to the log's own policy needs its laws, and the log has none"
+        )
     found = [
         value(
             evidence,
@@ -108,54 +118,34 @@ def evaluate(
     return found[0] if isinstance(method, str) else found
 
 
-def _outcomes(chunk: Chunk, outcome: str) -> Array:
-    return chunk.losses if outcome == "loss" else 1.0 - chunk.losses
+def _here(parts: LogParts, progress: Callable[[int], object] | None) -> Callable[..., Iterator[Any]]:
+    """File after file, in this process."""
+
+    def watched(rounds: Iterator[Rounds]) -> Iterator[Rounds]:
+        for one in rounds:
+            yield one
+            if progress is not None:
+                progress(len(one))
+
+    return lambda work: (work(watched(own)) for own in parts.files())
 
 
-def _with_laws(chunks: LogChunks, laws: Array | None) -> Iterator[Chunk]:
-    for chunk in chunks:
-        if laws is not None:
-            yield chunk.drawn_by(laws[chunk.start : chunk.start + len(chunk)])
-        elif chunk.probabilities is None:
-            raise ValueError(
-                "log has no probabilities, and without those of what was taken no other policy can be judged: log "
-                "them, or say propensities='estimate' to guess them from the contexts"
-            )
-        else:
-            yield chunk
+def _there(
+    log: Any, spread: Callable[..., Any], question: Question, progress: Callable[[int], object] | None
+) -> Callable[..., Iterator[Any]]:
+    """The files of a folder, wherever `spread` takes them; in their order."""
+    if not hasattr(log, "files"):
+        raise ValueError(f"files are read apart where there are some: read_log of a folder, got {quoted(log)}")
+    if question.ordered or question.laws is not None or isinstance(question.model, Fitted):
+        raise ValueError(
+            "files read apart take policies as they stand, logged propensities, and no model that needs all rounds at "
+            "once: no progressive learner, no array as a column, no propensities='estimate', no scikit-learn model"
+        )
 
+    def over(work: Callable[..., Any]) -> Iterator[Any]:
+        for found in spread(partial(of_file, work), log.files()):
+            if progress is not None:
+                progress(found[1])
+            yield found[0]
 
-def _gathered(
-    chunks: Iterator[Chunk], targets: list[Target], fitted: Any, outcome: str, log: LogChunks
-) -> tuple[Evidence | Pair, list[Finding]]:
-    """The pass in which every policy meets every round."""
-    gathered = [Gatherer() for _ in targets]
-    watches = [Watch(log.n_actions, log.labels) for _ in targets]
-    distances: list[Array] = []
-    for chunk in chunks:
-        y, p = _outcomes(chunk, outcome), chunk.probabilities
-        assert p is not None
-        predicted = None if fitted is None else fitted.predict(chunk)
-        taken = None if predicted is None else predicted[chunk.at]
-        played = [target.laws(chunk) for target in targets]
-        for target, gatherer, watch in zip(played, gathered, watches, strict=True):
-            direct = None if predicted is None else np.clip(np.einsum("ij,ij->i", target, predicted), 0.0, 1.0)
-            gatherer.add(target[chunk.at] / p, y, taken, direct)
-            gatherer.largest = max(gatherer.largest, _largest(target, chunk, p))
-            watch.add(chunk.actions, p, target=target, available=chunk.available, laws=chunk.laws)
-        if len(played) == 2:
-            distances.append(np.abs(played[0] - played[1]).sum(1) / 2.0)
-    evidence = [one.evidence() for one in gathered]
-    findings = [one.findings(each.w, each.y) for one, each in zip(watches, evidence, strict=True)]
-    if len(evidence) == 1:
-        return evidence[0], findings[0]
-    doubts = [replace(one, name=f"{one.name} (against)") for one in findings[1] if not one.good]
-    return Pair(evidence[0], evidence[1], np.concatenate(distances)), findings[0] + doubts
-
-
-def _largest(target: Array, chunk: Chunk, p: Array) -> float:
-    """The largest weight that could have come up: of any action where laws are known, else at the least propensity."""
-    if chunk.laws is None:
-        return float(target.max() / p.min())
-    possible = chunk.laws > 0.0
-    return float((target[possible] / chunk.laws[possible]).max())
+    return over

@@ -5,7 +5,7 @@ can tell whether they were, so whatever rests on it is labelled. All contexts ar
 
 >>> rng = np.random.default_rng(0)
 >>> X = rng.standard_normal((300, 1))
->>> few = Chunk(0, X, (X[:, 0] + rng.standard_normal(300) > 0).astype(int), np.zeros(300), None, None, None, None)
+>>> few = Rounds(X, (X[:, 0] + rng.standard_normal(300) > 0).astype(int), np.zeros(300), labels=(0, 1))
 >>> laws = estimated_laws([few], n_actions=2, folds=5)
 >>> laws.shape, bool(np.corrcoef(laws[:, 1], X[:, 0])[0, 1] > 0.9)
 ((300, 2), True)
@@ -18,22 +18,24 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from marginbandits.experiments.log_chunks import Chunk
-from marginbandits.experiments.reward_models import columns
+from marginbandits.experiments.designs import Design
+from marginbandits.rounds import Rounds
 from marginbandits.types import Array
 
 __all__ = ["estimated_laws"]
 
 
-def estimated_laws(chunks: Iterable[Chunk], n_actions: int, folds: int) -> Array:
+def estimated_laws(parts: Iterable[Rounds], n_actions: int, folds: int) -> Array:
     """With which probability each action would have been taken in each round, given its context: n x K."""
-    rows, taken = [], []
-    for chunk in chunks:
-        if chunk.available is not None or columns(chunk).ndim == 3:
+    design, rows, taken = Design(), [], []
+    for rounds in parts:
+        if rounds.there is not None or design.begin(rounds).together:
             raise ValueError("propensities can be estimated where each round has one context and all actions")
-        rows.append(columns(chunk))
-        taken.append(chunk.actions)
-    X, actions = np.concatenate(rows), np.concatenate(taken)
+        rows.append(design.rows(rounds)[:, 1:])
+        taken.append(rounds.actions)
+    width = design.width - 1  # names that came later were 0 before
+    X = np.concatenate([np.pad(one, ((0, 0), (0, width - one.shape[1]))) for one in rows])
+    actions = np.concatenate(taken)
     laws, fold = np.zeros((len(X), n_actions)), np.arange(len(X)) % folds
     for f in range(folds):
         own, others = fold == f, fold != f

@@ -1,193 +1,202 @@
 """What a policy is, to those who judge it: something that has a law for every round of a log.
 
 A learner (as it stands, or learning on the way), anything with `laws` or with `predict_proba`, a function of contexts
-that gives laws or actions, one action for all rounds, or a column: an action, or a law, for each round of the log.
+that gives laws or actions, one action for all rounds, a column (an action, or a law, for each round of the log), or
+what only the log can tell (`log_policies`). Where rounds offer their own actions, a function is given contexts and
+offers, and laws are as long as each offer.
 
->>> Target(1, n_actions=3, labels=None).name
+>>> Target(1, labels=(0, 1, 2)).name
 'always 1'
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits.experiments.log_chunks import Chunk
+from marginbandits.experiments.log_policies import AsLogged, place_of, sure
 from marginbandits.learners.base import Learner
-from marginbandits.types import Action, Array, Decision
+from marginbandits.learners.warm import taught
+from marginbandits.rounds import Rounds
+from marginbandits.types import Action, Array
 from marginbandits.validation import quoted
 
 __all__ = ["Target"]
 
 
 class Target:
-    """A policy with the log's actions: `laws` of a chunk are n x K, checked."""
+    """A policy with the log's actions (`labels`; None where rounds offer their own): `laws` of rounds are n x K."""
 
     def __init__(
-        self,
-        policy: Any,
-        *,
-        n_actions: int,
-        labels: Sequence[Action] | None,
-        progressive: bool = False,
-        name: str = "policy",
+        self, policy: Any, *, labels: tuple[Action, ...] | None, progressive: bool = False, name: str = "policy"
     ) -> None:
-        self._n_actions, self._labels, self._argument = n_actions, labels, name
+        self._policy, self._labels, self._argument = policy, labels, name
         self._order: list[int] | None = None
-        self._policy, self.name = policy, "the policy"
-        self._column: npt.NDArray[Any] | None = None
-        self._constant: int | None = None
-        self._progressive = progressive
+        self._at = 0
+        self.guessed = False
+        """Whether its laws are not known, though its weights are: the log's own policy, in a log without laws."""
+        self.name = "the policy"
         if progressive and not isinstance(policy, Learner):
             raise ValueError(f"progressive is for learners, got {quoted(policy)} as {name}")
+        self._laws: Callable[[Rounds], Any] = self._told
         if isinstance(policy, Learner):
-            self._admit(policy)
-        elif hasattr(policy, "laws") or hasattr(policy, "predict_proba"):
+            self._admit(policy, progressive)
+            self._laws = self._learning if progressive else self._asked
+        elif hasattr(policy, "laws_of"):
+            self.name, self._laws = policy.name, policy.laws_of
+        elif hasattr(policy, "laws"):
             self.name = type(policy).__name__
+        elif hasattr(policy, "predict_proba"):
+            self.name, self._laws = type(policy).__name__, self._probable
         elif callable(policy):
             self.name = getattr(policy, "__name__", "the policy").replace("<lambda>", "the policy")
         elif isinstance(policy, list | tuple | np.ndarray) or hasattr(policy, "to_numpy"):
-            self._column, self.name = np.asarray(policy), "the column"
+            self.name, self._laws = "the column", self._column
+            self._policy = policy if isinstance(policy, list | tuple | np.ndarray) else np.asarray(policy)
         else:
-            self._constant = self._place(policy)
-            self.name = f"always {policy}"
+            self._check_constant()
+            self.name, self._laws = f"always {policy}", self._always
 
-    def _admit(self, learner: Learner) -> None:
-        self.name = type(learner).__name__
-        names = learner.actions
-        if names is not None and self._labels is not None:
-            if set(names) != set(self._labels):
-                raise ValueError(
-                    f"{self._argument} must have the log's actions {quoted(tuple(self._labels))}, got {quoted(names)}"
-                )
-            self._order = [list(names).index(one) for one in self._labels]
-        elif learner.n_actions != self._n_actions:
+    def _check_constant(self) -> None:
+        good = isinstance(self._policy, str | int | np.integer) and not isinstance(self._policy, bool)
+        if good and self._labels is not None:
+            none = np.empty(0)
+            try:
+                place_of(self._policy, Rounds(None, none.astype(np.int64), none, labels=self._labels), 0, "")
+            except ValueError:
+                good = False
+        if not good:
+            known = "that rounds offer" if self._labels is None else f"one of {quoted(self._labels)}"
             raise ValueError(
-                f"{self._argument} must have the log's {self._n_actions} actions, got {learner.n_actions} of them"
+                f"{self._argument} must be a learner, a function of contexts, a column of actions, or an action "
+                f"{known}, got {quoted(self._policy)}"
             )
-        if self._progressive:
-            if learner.reward_range is not None or learner.loss_range is not None:
-                raise ValueError(
-                    "progressive needs a learner whose losses are the log's, got one with a range of its own"
-                )
+
+    def _admit(self, learner: Learner, progressive: bool) -> None:
+        self.name = type(learner).__name__ + ", learning" * progressive
+        labels, names = self._labels, learner.actions
+        if labels is None:
+            if names is not None:
+                raise ValueError(f"{self._argument} must have no actions of its own where rounds offer theirs")
+        elif names is not None and labels != tuple(range(len(labels))):
+            if set(names) != set(labels):
+                raise ValueError(f"{self._argument} must have the log's actions {quoted(labels)}, got {quoted(names)}")
+            self._order = [names.index(one) for one in labels]
+        elif learner.n_actions != len(labels):
+            raise ValueError(
+                f"{self._argument} must have the log's {len(labels)} actions, got {learner.n_actions} of them"
+            )
+        if progressive:
             self._policy = copy.deepcopy(learner)
-            self.name += ", learning"
 
-    def laws(self, chunk: Chunk) -> Array:
+    @property
+    def ordered(self) -> bool:
+        """Whether it must see rounds in order, from the first on: as one that learns, or is a column, must."""
+        return self._laws in (self._learning, self._column)
+
+    def laws(self, rounds: Rounds) -> Array:
         """What the policy would have done in these rounds."""
-        if self._constant is not None:
-            found = self._hot(np.full(len(chunk), self._constant))
-        elif self._column is not None:
-            found = self._read(self._column[chunk.start : chunk.start + len(chunk)], chunk)
-        elif self._progressive:
-            found = self._learning(chunk)
-        elif isinstance(self._policy, Learner):
-            found = self._asked(chunk)
-        elif hasattr(self._policy, "laws"):
-            found = self._read(self._policy.laws(chunk.contexts), chunk)
-        elif hasattr(self._policy, "predict_proba"):
-            found = self._probable(chunk)
-        else:
-            found = self._read(self._policy(chunk.contexts), chunk)
-        return self._checked(found, chunk)
+        return self._checked(self._laws(rounds), rounds)
 
-    def _asked(self, chunk: Chunk) -> Array:
-        if chunk.offers is not None:
-            several = self._policy.laws(chunk.contexts, actions=list(chunk.offers))
-            return np.stack([np.pad(one, (0, self._n_actions - len(one))) for one in several])
-        available = None if chunk.available is None else list(self._to_learner(chunk.available))
-        return self._from_learner(np.asarray(self._policy.laws(chunk.contexts, available=available)))
+    def weights(self, laws: Array, rounds: Rounds) -> Array:
+        """How much more often it would have taken what was taken."""
+        assert rounds.probabilities is not None
+        if isinstance(self._policy, AsLogged) and rounds.laws is None:
+            self.guessed = True
+            return np.ones(len(rounds))
+        return np.asarray(laws[rounds.at] / rounds.probabilities)
 
-    def _learning(self, chunk: Chunk) -> Array:
-        """Each round's law before it learns that round."""
-        if chunk.offers is not None or chunk.probabilities is None:
-            raise ValueError("progressive needs actions that stay the same, and probabilities")
-        found, names = np.empty((len(chunk), self._n_actions)), self._policy.actions
-        masks = None if chunk.available is None else self._to_learner(chunk.available)
-        for i in range(len(chunk)):
-            context, mask = chunk.contexts[i], None if masks is None else masks[i]
-            found[i] = self._policy.law(context, available=mask)
-            place = int(chunk.actions[i])
-            taken = place if names is None else names[place] if self._labels is None else self._labels[place]
-            decision = Decision(taken, float(chunk.probabilities[i]))
-            self._policy.learn(context, decision, float(chunk.losses[i]), available=mask)
-        return self._from_learner(found)
+    def _always(self, rounds: Rounds) -> Array:
+        if rounds.offers is None:
+            return sure(np.full(len(rounds), place_of(self._policy, rounds, 0, self._argument)), rounds.n_actions)
+        places = [place_of(self._policy, rounds, i, self._argument) for i in range(len(rounds))]
+        return sure(np.array(places, np.int64), rounds.n_actions)
 
-    def _from_learner(self, laws: Array) -> Array:
-        return laws if self._order is None else laws[:, self._order]
-
-    def _to_learner(self, masks: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        return masks if self._order is None else masks[:, np.argsort(self._order)]
-
-    def _probable(self, chunk: Chunk) -> Array:
-        found = np.zeros((len(chunk), self._n_actions))
-        found[:, [self._place(one) for one in self._policy.classes_.tolist()]] = self._policy.predict_proba(
-            chunk.contexts
-        )
+    def _column(self, rounds: Rounds) -> Array:
+        found = self._read(self._policy[self._at : self._at + len(rounds)], rounds)
+        self._at += len(rounds)
         return found
 
-    def _read(self, given: Any, chunk: Chunk) -> Array:
+    def _asked(self, rounds: Rounds) -> Any:
+        if rounds.offers is not None:
+            return _padded(self._policy.laws(rounds.contexts, actions=list(rounds.offers)), rounds)
+        masks = rounds.available
+        if masks is not None and self._order is not None:
+            masks = masks[:, np.argsort(self._order)]
+        found = np.asarray(self._policy.laws(rounds.contexts, available=None if masks is None else list(masks)))
+        return found if self._order is None else found[:, self._order]
+
+    def _learning(self, rounds: Rounds) -> Array:
+        """Each round's law before it learns that round."""
+        if rounds.probabilities is None:
+            raise ValueError("progressive needs a log with probabilities")
+        found = np.empty((len(rounds), rounds.n_actions))
+        for i in range(len(rounds)):
+            one = rounds.take(np.array([i]))
+            law = np.asarray(self._asked(one))
+            found[i] = np.pad(law[0], (0, rounds.n_actions - law.shape[1]))
+            taught(self._policy, one)
+        return found
+
+    def _probable(self, rounds: Rounds) -> Array:
+        found = np.zeros((len(rounds), rounds.n_actions))
+        places = [place_of(one, rounds, 0, self._argument) for one in self._policy.classes_.tolist()]
+        found[:, places] = self._policy.predict_proba(rounds.contexts)
+        return found
+
+    def _told(self, rounds: Rounds) -> Array:
+        function = self._policy.laws if hasattr(self._policy, "laws") else self._policy
+        return self._read(
+            function(rounds.contexts) if rounds.offers is None else function(rounds.contexts, rounds.offers), rounds
+        )
+
+    def _read(self, given: Any, rounds: Rounds) -> Array:
         """Laws as they are, or actions as laws that are sure."""
+        ragged = rounds.offers is not None and len(given) and not isinstance(given[0], str) and np.ndim(given[0]) == 1
+        if ragged:
+            return _padded(given, rounds)
         array = np.asarray(given)
         if array.ndim == 2:
             return np.asarray(array, float)
-        if array.shape != (len(chunk),):
+        if array.shape != (len(rounds),):
             raise ValueError(
-                f"{self._argument} must give laws or actions of {len(chunk)} rounds from round {chunk.start}, "
+                f"{self._argument} must give laws or actions of {len(rounds)} rounds from {rounds.where(0)}, "
                 f"got shape {array.shape}"
             )
-        if self._labels is None and array.dtype.kind in "iu":
-            return self._hot(array.astype(np.int64))
-        return self._hot(np.array([self._place(one) for one in array.tolist()], np.int64))
+        K = rounds.n_actions
+        if array.dtype.kind in "iu" and rounds.labels == tuple(range(K)):
+            wrong = (array < 0) | (array >= K)
+            if wrong.any():
+                raise ValueError(f"{self._argument} must take actions from 0 to {K - 1}, got {array[wrong][0]}")
+            return sure(array.astype(np.int64), K)
+        places = [place_of(one, rounds, i, self._argument) for i, one in enumerate(array.tolist())]
+        return sure(np.array(places, np.int64), K)
 
-    def _place(self, action: Any) -> int:
-        """A label of the log, or a number from 0."""
-        if self._labels is not None and isinstance(action, str | int) and action in self._labels:
-            return list(self._labels).index(action)
-        whole = isinstance(action, int | np.integer) and not isinstance(action, bool)
-        if whole and 0 <= action < self._n_actions and (self._labels is None or not _numbered(self._labels)):
-            return int(action)
-        known = f"one of {quoted(tuple(self._labels))}" if self._labels else f"from 0 to {self._n_actions - 1}"
-        raise ValueError(
-            f"{self._argument} must be a learner, a function of contexts, a column of actions, or an action {known}, "
-            f"got {quoted(action)}"
-        )
-
-    def _hot(self, places: npt.NDArray[np.int64]) -> Array:
-        wrong = (places < 0) | (places >= self._n_actions)
-        if wrong.any():
-            raise ValueError(
-                f"{self._argument} must take actions from 0 to {self._n_actions - 1}, got {places[wrong][0]}"
-            )
-        found = np.zeros((len(places), self._n_actions))
-        found[np.arange(len(places)), places] = 1.0
-        return found
-
-    def _checked(self, laws: Array, chunk: Chunk) -> Array:
-        if laws.shape != (len(chunk), self._n_actions):
-            raise ValueError(
-                f"{self._argument} must give laws of shape {(len(chunk), self._n_actions)}, got {laws.shape}"
-            )
-        good = (laws >= 0.0).all(1) & (np.abs(laws.sum(1) - 1.0) <= 1e-6)
+    def _checked(self, laws: Array, rounds: Rounds) -> Array:
+        shape = len(rounds), rounds.n_actions
+        if laws.shape != shape:
+            raise ValueError(f"{self._argument} must give laws of shape {shape}, got {laws.shape}")
+        good = (laws >= 0.0).all(1) & (np.abs(laws.sum(1) - 1.0) <= (1e-6 if laws is not rounds.laws else 1e-3))
         if not good.all():
             bad = int(np.argmin(good))
             raise ValueError(
-                f"{self._argument} must give probabilities that sum to 1, got {quoted(laws[bad])} in round "
-                f"{chunk.start + bad}"
+                f"{self._argument} must give probabilities that sum to 1, got {quoted(laws[bad])} in "
+                f"{rounds.where(bad)}"
             )
-        if chunk.available is not None:
-            stray = (laws * ~chunk.available).max(1) > 1e-9
+        there: npt.NDArray[np.bool_] | None = rounds.there
+        if there is not None:
+            stray = (laws * ~there).max(1) > 1e-9
             if stray.any():
                 bad = int(np.argmax(stray))
                 raise ValueError(
-                    f"{self._argument} must take only what is available, got {quoted(laws[bad])} in round "
-                    f"{chunk.start + bad}, where {quoted(np.flatnonzero(chunk.available[bad]))} are"
+                    f"{self._argument} must take only what is available, got {quoted(laws[bad])} in "
+                    f"{rounds.where(bad)}, where {quoted(np.flatnonzero(there[bad]))} are"
                 )
         return laws
 
 
-def _numbered(labels: Sequence[Action]) -> bool:
-    """Whether labels are numbers themselves: then a number is a label, not a place."""
-    return any(isinstance(one, int) for one in labels)
+def _padded(several: Any, rounds: Rounds) -> Array:
+    K = rounds.n_actions
+    return np.stack([np.pad(np.asarray(one, float), (0, max(K - len(one), 0))) for one in several])

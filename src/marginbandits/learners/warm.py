@@ -17,6 +17,8 @@ decisions, and `Supervised`, which is to be told all losses.
 1
 """
 
+import copy
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,10 +26,12 @@ import numpy.typing as npt
 
 from marginbandits.contexts import several
 from marginbandits.learners.base import Learner
+from marginbandits.log_parts import LogParts, is_log
+from marginbandits.rounds import Rounds
 from marginbandits.types import Decision, FullInformation
 from marginbandits.validation import quoted
 
-__all__ = ["warm_start"]
+__all__ = ["taught", "warm_start"]
 
 L = TypeVar("L", bound=Learner)
 
@@ -35,15 +39,19 @@ L = TypeVar("L", bound=Learner)
 def warm_start(
     learner: L,
     contexts: Any,
-    actions: npt.ArrayLike,
-    losses: npt.ArrayLike,
-    probabilities: npt.ArrayLike,
+    actions: npt.ArrayLike | None = None,
+    losses: npt.ArrayLike | None = None,
+    probabilities: npt.ArrayLike | None = None,
     *,
     available: Any = None,
+    progress: Callable[[int], object] | None = None,
 ) -> L:
     """The learner, after learning every round of a log in turn; if any round is refused, none is learnt.
 
-    `actions` are numbers, or the names that the learner has for them. `available` is one mask, or one for each round.
+    `contexts` may be a whole log (`mb.read_log`, `mb.Logged`, `Rounds`) and stand alone: it is read some thousand
+    rounds at a time, and its losses are what they are in the learner's own range; `progress` is told how many. Of
+    columns, `actions` are numbers, or the names that the learner has for them, and `available` is one mask, or one for
+    each round.
     """
     if not isinstance(learner, Learner):
         raise ValueError(f"learner must be a Learner, got {quoted(learner)}")
@@ -52,12 +60,56 @@ def warm_start(
         raise ValueError(f"learner must weigh by the logged probabilities (weighting='mixture'), got {own!r}")
     if isinstance(learner, FullInformation):
         raise ValueError(f"learner must be one that learns from one loss a round, got {quoted(learner)}")
+    if is_log(contexts):
+        if any(one is not None for one in (actions, losses, probabilities, available)):
+            raise ValueError("give a log alone, or contexts, actions, losses and probabilities")
+        pupil = copy.deepcopy(learner)
+        for rounds in LogParts(contexts, learner.n_actions):
+            taught(pupil, rounds)
+            if progress is not None:
+                progress(len(rounds))
+        learner.__setstate__(pupil.__getstate__())
+        return learner
     columns = {"actions": actions, "probabilities": probabilities}
     taken, chances = (several(name, _listed(column)) for name, column in columns.items())
     if len(taken) != len(chances):
         raise ValueError(f"probabilities must be one for each of {len(taken)} actions, got {len(chances)}")
     learner.learn_many(contexts, list(map(Decision, taken, chances)), _listed(losses), available=available)
     return learner
+
+
+def taught(learner: Learner, rounds: Rounds) -> None:
+    """Teach a learner some rounds, whose actions are its own by name, or by place where it has no names."""
+    if rounds.probabilities is None:
+        raise ValueError("a learner needs the probability of each decision, and the log has none")
+    taken: list[Any] = rounds.actions.tolist()
+    named = rounds.offers is not None or learner.actions is not None
+    if named:
+        numbers = rounds.labels is not None and rounds.labels == tuple(range(len(rounds.labels)))
+        if learner.actions is not None and numbers and rounds.offers is None:
+            taken = [learner.actions[place] for place in taken]
+        else:
+            taken = [rounds.name(i) for i in range(len(rounds))]
+    decisions = list(map(Decision, taken, rounds.probabilities.tolist()))
+    scale = learner._scale
+    what: dict[str, Any] = {}
+    if scale is None:
+        what["losses"] = rounds.losses.tolist()
+    else:
+        what["rewards" if scale.rewards else "losses"] = np.clip(
+            scale.given(rounds.losses), scale.low, scale.high
+        ).tolist()
+    masks = rounds.available
+    if masks is not None and learner.actions is not None and rounds.labels is not None:
+        order = {name: place for place, name in enumerate(rounds.labels)}
+        masks = masks[:, [order.get(name, place) for place, name in enumerate(learner.actions)]]
+    learner.learn_many(
+        rounds.contexts,
+        decisions,
+        **what,
+        available=None if masks is None else list(masks),
+        actions=None if rounds.offers is None else list(rounds.offers),
+    )
 
 
 def _listed(column: Any) -> Any:

@@ -15,9 +15,9 @@ import scipy.sparse
 
 from marginbandits.contexts import LARGEST
 from marginbandits.environments.logs.bad import Bad
-from marginbandits.environments.logs.rounds import SURE, Offers, Places, Rounds, is_finite
 from marginbandits.environments.logs.seen import Seen
 from marginbandits.ranges import as_losses
+from marginbandits.rounds import SURE, Offers, Places, Rounds, is_finite
 from marginbandits.types import Action, Array, Mask
 from marginbandits.validation import quoted
 
@@ -51,6 +51,7 @@ _BY_ROW = (
     "keys",
     "times",
     "versions",
+    "beside",
 )
 
 
@@ -69,6 +70,7 @@ class Unchecked:
     keys: list[Any] | None = None
     times: list[Any] | None = None
     versions: list[Any] | None = None
+    beside: dict[str, list[Any]] | None = None
     columns: tuple[str, ...] | None = None
     wrong: Wrong = field(default_factory=dict)
     lost: list[Bad] = field(default_factory=list)
@@ -188,6 +190,8 @@ def _repeated(raw: Unchecked, losses: Array, seen: Seen, scale: Scale, wrong: Wr
 def _some(values: Any, rows: Any) -> Any:
     if values is None or rows is None:
         return values
+    if isinstance(values, dict):
+        return {name: [cells[row] for row in rows] for name, cells in values.items()}
     if isinstance(values, list):
         return [values[row] for row in rows]
     return values[rows] if not scipy.sparse.issparse(values) else values.tocsr()[rows]

@@ -4,6 +4,7 @@ r"""A log of past decisions, read some thousand rounds at a time, as often as on
     log.rounds()                all of them at once
     log.labels                  what actions are called
     log.report                  what the last reading has left out, and what is odd about the rest
+    log.files()                 each file of a folder as a log of its own
     log.replay(seed=0)          an environment to play learners on
 
 Memory is that of one part, and of 16 bytes a round where decisions have keys (`seen`).
@@ -28,11 +29,11 @@ from marginbandits.environments.logs.bad import Report, Tally, refusal
 from marginbandits.environments.logs.checks import Scale, Unchecked, examined
 from marginbandits.environments.logs.dsjson import DecisionService
 from marginbandits.environments.logs.order import Order
-from marginbandits.environments.logs.rounds import Rounds
 from marginbandits.environments.logs.seen import Seen
 from marginbandits.environments.logs.table import Table, parts_of, roles_of
 from marginbandits.environments.logs.vowpal_wabbit import VowpalWabbit
 from marginbandits.ranges import MaybeRange, one_range
+from marginbandits.rounds import Rounds
 from marginbandits.types import Action
 from marginbandits.validation import Choice, Instance, Integer, ListOf, OneOf, Seed, quoted, validated
 
@@ -131,6 +132,15 @@ class Log:
             raise ValueError(f"{self.source} has no good rounds:\n{self.report}")
         return Rounds.joined(parts)
 
+    def files(self) -> list["Log"]:
+        """Each file of a folder as a log of its own, with the same actions; keys are then looked for within each.
+
+        A log in one file is its only one.
+        """
+        apart = self._source.files() if isinstance(self._source, Table) else [self._source]
+        options: dict[str, Any] = {"scale": self._scale, "bad": self._bad, "chunk": self._chunk}
+        return [Log(one, labels=self.labels, **options) for one in apart]
+
     @validated
     def replay(self, *, seed: Seed = None) -> Logged:
         """The log as an environment that answers where a learner takes the logged action (`Logged`)."""
@@ -174,6 +184,7 @@ def read_log(
     time: Name = None,
     key: Name = None,
     version: Name = None,
+    beside: Annotated[Sequence[str] | None, OneOf(ListOf(Instance(str)), NOTHING)] = None,
     actions: Annotated[Sequence[Action] | None, OneOf(ListOf(OneOf(Instance(str), Integer())), NOTHING)] = None,
     reward_range: MaybeRange = None,
     loss_range: MaybeRange = None,
@@ -187,7 +198,7 @@ def read_log(
     `loss` or `reward` is the outcome, in [0, 1] or in the declared range; `context` are all columns without a role,
     unless named. `actions` declares what actions there are: any other is bad. `bad` rows are an error that names them,
     or are left out and counted. `named` contexts are mappings even if all is numbers. `format` is for files whose
-    names do not say it.
+    names do not say it. `beside` are columns to keep as they are, and no context: what another policy would have done.
     """
     if loss is not None and reward is not None:
         raise ValueError(f"give loss or reward, got {loss!r} and {reward!r}")
@@ -202,7 +213,7 @@ def read_log(
             raise FileNotFoundError(f"there is no file {source}")
     options = {"labels": labels, "bad": bad, "chunk": chunk}
     if kind in ("vw", "dsjson"):
-        _refuse_columns(kind, action, loss, reward, context, available, law, offers, time, key, version)
+        _refuse_columns(kind, action, loss, reward, context, available, law, offers, time, key, version, beside)
         reader = VowpalWabbit if kind == "vw" else DecisionService
         scale = Scale("cost", within=(0.0 - within[1], 0.0 - within[0]) if reward_range and within else within)
         return Log(reader(source, needs_probability=probability is not None), scale=scale, **options)  # type: ignore[arg-type]  # as declared
@@ -219,6 +230,7 @@ def read_log(
         "time": time,
         "key": key,
         "version": version,
+        "beside": beside,
     }
     _choose_outcome(given, parts[0].names(), reward_range, loss_range)
     roles = roles_of(parts[0], given)

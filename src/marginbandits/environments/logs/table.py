@@ -19,7 +19,7 @@ from marginbandits.environments.logs.cells import Cells, csv_header, csv_rows, j
 from marginbandits.environments.logs.checks import Unchecked, Wrong
 from marginbandits.environments.logs.contexts import Contexts, Reading
 from marginbandits.environments.logs.names import MOST, Places, as_label, found_labels
-from marginbandits.environments.logs.rounds import Places as Where
+from marginbandits.rounds import Places as Where
 from marginbandits.types import Action, Array
 from marginbandits.validation import quoted, suggestion
 
@@ -47,12 +47,13 @@ class Roles:
     time: str | None = None
     key: str | None = None
     version: str | None = None
+    beside: tuple[str, ...] = ()
 
     def columns(self) -> list[str]:
         """All that are read."""
         context = (self.context,) if isinstance(self.context, str) else self.context or ()
         own = [getattr(self, name) for name in ("action", "value", "probability", *OPTIONAL)]
-        return list(dict.fromkeys([*(one for one in own if one is not None), *context]))
+        return list(dict.fromkeys([*(one for one in own if one is not None), *self.beside, *context]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,10 @@ def roles_of(part: Part, given: Mapping[str, Any]) -> Roles:
     for name in listed:
         if name not in names and part.kinds is not None:
             raise ValueError(f"context: {part.name} has no column {name!r}{suggestion(name, names)}")
+    beside = tuple(given.get("beside") or ())
+    for name in beside:
+        if name not in names:
+            raise ValueError(f"beside: {part.name} has no column {name!r}{suggestion(name, names)}")
     value = given["loss"] or given["reward"]
     probability = given["probability"]
     if probability is not None and probability not in names:
@@ -108,7 +113,7 @@ def roles_of(part: Part, given: Mapping[str, Any]) -> Roles:
     for role in OPTIONAL:
         if own[role] is None and role in names and role not in listed:
             own[role] = role
-    taken = {given["action"], value, probability, *own.values()}
+    taken = {given["action"], value, probability, *own.values(), *beside}
     if context is None and part.kinds is None and "context" in names:
         context = "context"
     elif context is None and part.kinds is not None:
@@ -123,6 +128,7 @@ def roles_of(part: Part, given: Mapping[str, Any]) -> Roles:
         value=value,
         probability=probability,
         context=context if isinstance(context, str) else None if context is None else tuple(context),
+        beside=beside,
         **own,
     )
 
@@ -140,6 +146,10 @@ class Table:
             for name in roles.columns():
                 if part.kinds is not None and name not in part.kinds:
                     raise ValueError(f"{part.name} has no column {name!r}, which {parts[0].name} has")
+
+    def files(self) -> list["Table"]:
+        """Each table alone."""
+        return [Table([part], self.roles, self.named, self.words) for part in self.parts]
 
     def labels(self) -> tuple[Action, ...] | None:
         """What actions are called, by one look at that column; None where each round offers its own."""
@@ -201,6 +211,7 @@ class Table:
             keys=column(roles.key),
             times=column(roles.time),
             versions=column(roles.version),
+            beside={name: block.values(name) for name in roles.beside} or None,
             columns=columns,
             wrong=wrong,
             lost=block.lost if isinstance(block, Cells) else [],

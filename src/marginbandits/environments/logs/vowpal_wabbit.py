@@ -35,9 +35,9 @@ from marginbandits.environments.logs.checks import Unchecked, Wrong
 from marginbandits.environments.logs.contexts import refuse_entries, refuse_offer
 from marginbandits.environments.logs.lines import Line, lines
 from marginbandits.environments.logs.names import MOST, Places
-from marginbandits.environments.logs.rounds import Places as Where
 from marginbandits.environments.logs.table import NEEDED
 from marginbandits.features.entries import Entries
+from marginbandits.rounds import Places as Where
 from marginbandits.types import Action
 from marginbandits.validation import quoted
 

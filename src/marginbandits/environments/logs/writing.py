@@ -26,8 +26,8 @@ import numpy as np
 import scipy.sparse
 
 from marginbandits.environments.logs.log import Log, kind_of
-from marginbandits.environments.logs.rounds import Rounds
 from marginbandits.frames import ParquetFile
+from marginbandits.rounds import Rounds
 from marginbandits.types import Action
 from marginbandits.validation import quoted
 

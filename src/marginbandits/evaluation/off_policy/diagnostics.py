@@ -85,8 +85,8 @@ def chance(mean: float, square: float, cube: float, n: int, slack: float = 0.0) 
 class Watch:
     """Sums over the rounds of a log that tell whether it can be believed, O(K) numbers in all."""
 
-    def __init__(self, n_actions: int, labels: Sequence[object] | None = None) -> None:
-        self.n, self.n_actions, self.labels = 0, n_actions, labels
+    def __init__(self, n_actions: int, labels: Sequence[object] | None = None, *, offers: bool = False) -> None:
+        self.n, self.n_actions, self.labels, self.offers = 0, n_actions, labels, offers
         self.smallest = math.inf
         self.counts, self.offered = np.zeros(n_actions), np.zeros(n_actions)
         self.inverse = np.zeros((3, n_actions))  # Σ (1{a taken}/p)^k
@@ -94,7 +94,24 @@ class Watch:
         self.mass = np.zeros(n_actions)  # Σ π(a)
         self.impossible = 0.0  # Σ π(a) 1{p(a) = 0}
         self.with_laws = 0
-        self.gaps, self.spreads = np.zeros(n_actions + len(BINS)), np.zeros(n_actions + len(BINS))
+        self.gaps, self.spreads = np.zeros(len(BINS) + n_actions), np.zeros(len(BINS) + n_actions)
+
+    def join(self, other: "Watch") -> None:
+        """The rounds of another."""
+        self._grow(other.n_actions)
+        other._grow(self.n_actions)
+        self.smallest = min(self.smallest, other.smallest)
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def _grow(self, n_actions: int) -> None:
+        """Room for rounds that offer more than those before."""
+        more = n_actions - self.n_actions
+        if more > 0:
+            self.n_actions = n_actions
+            for name in ("counts", "offered", "mass", "gaps", "spreads"):
+                setattr(self, name, np.pad(getattr(self, name), (0, more)))
+            self.inverse = np.pad(self.inverse, ((0, 0), (0, more)))
 
     def add(
         self,
@@ -106,7 +123,14 @@ class Watch:
         laws: Array | None = None,
     ) -> None:
         """The next rounds: what was taken and with which probability, the policy's laws, and the log's where known."""
-        n, K = len(actions), self.n_actions
+        n = len(actions)
+        self._grow(target.shape[1])
+        K = target.shape[1]
+        if self.n_actions > K:
+            wide = ((0, 0), (0, self.n_actions - K))
+            target, K = np.pad(target, wide), self.n_actions
+            available = None if available is None else np.pad(available, wide)
+            laws = None if laws is None else np.pad(laws, wide)
         self.n += n
         self.smallest = min(self.smallest, float(probabilities.min()))
         self.counts += np.bincount(actions, minlength=K)
@@ -123,17 +147,17 @@ class Watch:
             self._compare(actions, laws, target)
 
     def _compare(self, actions: npt.NDArray[np.int64], laws: Array, target: Array) -> None:
-        K, n = self.n_actions, len(actions)
+        K, n, B = self.n_actions, len(actions), len(BINS)
         self.with_laws += n
         self.impossible += float(target[laws == 0.0].sum())
-        self.gaps[:K] += np.bincount(actions, minlength=K) - laws.sum(0)
-        self.spreads[:K] += (laws * (1.0 - laws)).sum(0)
+        self.gaps[B:] += np.bincount(actions, minlength=K) - laws.sum(0)
+        self.spreads[B:] += (laws * (1.0 - laws)).sum(0)
         size = np.searchsorted(BINS, laws, side="right") - 1
-        for b in range(len(BINS)):
+        for b in range(B):
             inside = size == b
             share = (laws * inside).sum(1)
-            self.gaps[K + b] += inside[np.arange(n), actions].sum() - share.sum()
-            self.spreads[K + b] += (share * (1.0 - share)).sum()
+            self.gaps[b] += inside[np.arange(n), actions].sum() - share.sum()
+            self.spreads[b] += (share * (1.0 - share)).sum()
 
     def findings(self, weights: Array, outcomes: Array) -> list[Finding]:
         """All that is to be said, given the weights and outcomes of the same rounds."""
@@ -141,7 +165,7 @@ class Watch:
         squares = float((weights**2).sum())
         ess = total**2 / squares if squares else 0.0
         share = float(weights.max()) / total if total else 1.0
-        never = np.flatnonzero(self.counts == 0)
+        never = np.flatnonzero((self.counts == 0) & (not self.offers))  # a place is no action where rounds offer theirs
         uncovered = float(self.mass[never].sum()) / n
         found = [
             Finding(
@@ -232,9 +256,11 @@ class Watch:
             text = f"agree with the propensities, action by action (smallest p = {adjusted:.2g})"
             return Finding("frequencies", adjusted, True, text)
         at = int(tested[worst])
-        where = f"of action {self._named(np.array([at]))}"
-        if at >= self.n_actions:
-            where = f"of propensities from {BINS[at - self.n_actions]:g}"
+        if self.with_laws == self.n and at < len(BINS):
+            where = f"of propensities from {BINS[at]:g}"
+        else:
+            place = at - len(BINS) if self.with_laws == self.n else at
+            where = f"of {'place' if self.offers else 'action'} {self._named(np.array([place]))}"
         text = f"contradict the propensities {where} (p = {adjusted:.2g})"
         return Finding("frequencies", adjusted, False, text, "The log's propensities are not those it was drawn with")
 
@@ -244,6 +270,7 @@ class Watch:
         return chance(a - 1.0, b - 2.0 * a + 1.0, c - 3.0 * b + 3.0 * a - 1.0, n, DIGITS)
 
 
+_SUMS = ("n", "counts", "offered", "inverse", "surplus", "mass", "impossible", "with_laws", "gaps", "spreads")
 _TINY = (
     "So small a number is often an error of rounding or of simulation: clip, shrink, or leave such rounds to a model"
 )

@@ -110,6 +110,11 @@ class Gatherer:
             raise ValueError("taken and direct must be given with every chunk, or with none")
         self._chunks.append(tuple(np.array(one, float) for one in given))
 
+    def join(self, other: "Gatherer") -> None:
+        """The rounds of another, after these."""
+        self._chunks += other._chunks
+        self.largest = max(self.largest, other.largest)
+
     def evidence(self) -> Evidence:
         """All rounds so far."""
         if not self._chunks:

@@ -69,11 +69,10 @@ def constant_scores(paid: Array, mask: Mask) -> Array:
 def candidates(log: Log, surrogate: str, kind: str, grid: npt.ArrayLike, folds: Places) -> list[Candidate]:
     """The best constant, then one for each λ, the largest first."""
     n, path = len(folds), np.sort(np.asarray(grid, float))[::-1]
-    truth, played = np.empty(log.mask.shape), np.empty((n, len(path)), np.int64)
+    truth, played = targets.dr(log, folds), np.empty((n, len(path)), np.int64)
     for fold in range(int(folds.max()) + 1):
         inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
         taught, asked = log.take(outside), log.take(inside)
-        truth[inside] = targets.corrected(asked, targets.losses_by_ridge(taught))
         paid = costs(taught, kind, folds[outside] - (folds[outside] > fold))
         weights = None
         for j, regularisation in enumerate(path):

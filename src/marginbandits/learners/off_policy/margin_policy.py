@@ -31,8 +31,9 @@ from marginbandits.features import Features
 from marginbandits.learners.off_policy import choosing
 from marginbandits.learners.off_policy.certificate import Certificate, held_out, margin_bound
 from marginbandits.learners.off_policy.learnt import LearntPolicy
-from marginbandits.learners.off_policy.reading import GivenLabels, read_log
+from marginbandits.learners.off_policy.reading import GivenLabels, as_features, read_rounds
 from marginbandits.learners.options import NOTHING, MaybeActionCount
+from marginbandits.ranges import MaybeRange
 from marginbandits.types import Action, Array, Context, Decision
 from marginbandits.validation import Choice, Integer, OneOf, Real, Seed, validated
 
@@ -48,7 +49,8 @@ class MarginPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
     `regularisation` is λ, or None for the choice by `folds`-fold cross-validation among 10^-5, …, 10^-1 and the best
     constant, which it takes unless another leads by more than `caution` standard errors. `targets` are "dr" (doubly
     robust, with ridge regression) or "ips". `actions` are the labels that the log has, where it has no numbers; of
-    numbers there are `n_actions`, or one more than the largest. Parameters are checked when they are given, and again
+    numbers there are `n_actions`, or one more than the largest. `reward_range` and `loss_range` say in what numbers
+    rewards or losses come, where they are not within [0, 1]. Parameters are checked when they are given, and again
     by `fit`. `fit` leaves:
 
     `policy_`          the `Learner` that plays it: to serve, and to save
@@ -71,6 +73,8 @@ class MarginPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         features: Features = "raw",
         n_actions: MaybeActionCount = None,
         actions: Annotated[Sequence[Action] | None, OneOf(GivenLabels(), NOTHING)] = None,
+        reward_range: MaybeRange = None,
+        loss_range: MaybeRange = None,
         seed: Seed = 0,
     ) -> None:
         self.surrogate = surrogate
@@ -81,24 +85,29 @@ class MarginPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         self.features = features
         self.n_actions = n_actions
         self.actions = actions
+        self.reward_range = reward_range
+        self.loss_range = loss_range
         self.seed = seed
 
     def fit(
         self,
         contexts: Any,
-        actions: npt.ArrayLike,
-        losses: npt.ArrayLike,
-        probabilities: npt.ArrayLike,
+        actions: npt.ArrayLike | None = None,
+        losses: npt.ArrayLike | None = None,
+        probabilities: npt.ArrayLike | None = None,
         *,
+        rewards: npt.ArrayLike | None = None,
         available: npt.ArrayLike | None = None,
     ) -> Self:
-        """Learn from n rounds: contexts (n x d), and of each the action taken, its loss in [0, 1], its probability.
+        """Learn from n rounds: contexts (n x d), and of each the action taken, its loss or reward, its probability.
 
-        `available` is n x K: which actions a round had. An action that the log never took is refused, because nothing
-        can be said of it. Whatever is refused, what was learnt before stays.
+        `contexts` may be a whole log (`mb.read_log`, `mb.Logged`, `Rounds`) and stand alone; its features are kept in
+        memory. `available` is n x K: which actions a round had. An action that the log never took is refused, because
+        nothing can be said of it. Whatever is refused, what was learnt before stays.
         """
         type(self)(**self.get_params(deep=False))  # parameters may have been set since
-        policy, log = read_log(self, contexts, actions, losses, probabilities, available)
+        columns = _named(actions, losses, probabilities, rewards, available)
+        policy, log = as_features(self, read_rounds(self, contexts, columns, self.actions))
         if len(log.losses) < self.folds:
             raise ValueError(f"contexts must be at least as many as the {self.folds} folds, got {len(log.losses)}")
         rng = np.random.default_rng(self.seed)
@@ -142,17 +151,20 @@ class MarginPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
     def certify(
         self,
         contexts: Any,
-        actions: npt.ArrayLike,
-        losses: npt.ArrayLike,
-        probabilities: npt.ArrayLike,
+        actions: npt.ArrayLike | None = None,
+        losses: npt.ArrayLike | None = None,
+        probabilities: npt.ArrayLike | None = None,
         *,
+        rewards: npt.ArrayLike | None = None,
         available: npt.ArrayLike | None = None,
         confidence: Annotated[float, Real(above=0, below=1)] = 0.95,
     ) -> Certificate:
         """An upper bound on the policy's mean loss by a log that it was **not** fitted on; see `held_out`."""
-        laws = self.predict_proba(contexts, available=available)
-        _, log = read_log(self, contexts, actions, losses, probabilities, available, never_taken=True)
-        return held_out(laws[np.arange(len(laws)), log.actions], log.losses, log.probabilities, confidence)
+        names, columns = self._fitted.actions, _named(actions, losses, probabilities, rewards, available)
+        rounds = read_rounds(self, contexts, columns, names)
+        laws = self.predict_proba(rounds.contexts, available=rounds.available)
+        assert rounds.probabilities is not None
+        return held_out(laws[rounds.at], rounds.losses, rounds.probabilities, confidence)
 
     def save(self, target: saving.Source) -> None:
         """Write `policy_` to a path or an open file; `mb.load` gives it back."""
@@ -164,3 +176,13 @@ class MarginPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         if policy is None:
             raise ValueError("MarginPolicy must be fitted first: call fit with a log")
         return policy
+
+
+def _named(actions: Any, losses: Any, probabilities: Any, rewards: Any, available: Any) -> dict[str, Any]:
+    return {
+        "actions": actions,
+        "losses": losses,
+        "probabilities": probabilities,
+        "rewards": rewards,
+        "available": available,
+    }

@@ -1,26 +1,30 @@
-"""A log as users hand it in: columns of one length, each value checked, the first bad one named by its row."""
+"""A log as users hand it in, whole or in columns: in features, with the policy that has learnt their scales."""
 
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from marginbandits.arrays import Booleans, Integers, Numbers
+from marginbandits.arrays import Integers
 from marginbandits.contexts import several
 from marginbandits.learners.inputs import each
 from marginbandits.learners.off_policy.learnt import LearntPolicy
 from marginbandits.learners.off_policy.targets import Log, Places
 from marginbandits.learners.offers import Names
 from marginbandits.learners.options import Labels
-from marginbandits.types import Array, Mask
+from marginbandits.log_parts import LogParts, is_log, record
+from marginbandits.ranges import as_losses, one_range
+from marginbandits.rounds import Rounds
+from marginbandits.types import Action
 from marginbandits.validation import quoted
 
 if TYPE_CHECKING:
     from marginbandits.learners.off_policy.margin_policy import MarginPolicy
 
-__all__ = ["GivenLabels", "read_log"]
+__all__ = ["GivenLabels", "as_features", "read_rounds"]
 
-_WHOLE, _REAL, _MASKS = Integers(1), Numbers(1, finite=False, booleans=True), Booleans(2)
+_WHOLE = Integers(1)
 
 
 class GivenLabels(Labels):
@@ -32,78 +36,94 @@ class GivenLabels(Labels):
         return value
 
 
-def read_log(
-    estimator: "MarginPolicy",
-    contexts: Any,
-    actions: Any,
-    losses: Any,
-    probabilities: Any,
-    available: Any,
-    *,
-    never_taken: bool = False,
-) -> tuple[LearntPolicy, Log]:
-    """The log in features, and a policy that has learnt their scales and nothing else.
+def read_rounds(
+    estimator: "MarginPolicy", contexts: Any, columns: dict[str, Any], names: Sequence[Action] | None
+) -> Rounds:
+    """All rounds of a log, or of its `columns`: actions, losses or rewards, probabilities, available.
 
-    `never_taken` allows for actions that the log never took.
+    Actions are in the order of `names`, where there are any.
     """
-    taken, n_actions = _read_actions(estimator, actions)
-    names = None if estimator.actions is None else list(estimator.actions)
-    policy = LearntPolicy(n_actions, features=estimator.features, actions=names, seed=estimator.seed)
-    rows = policy._read_log(contexts)
-    n, K = len(rows), policy.n_actions
-    lost = _column("losses", losses, n)
-    _refuse("losses must be numbers within [0, 1]", lost, (lost >= 0.0) & (lost <= 1.0))
-    chances = _column("probabilities", probabilities, n)
-    _refuse("probabilities must be numbers above 0 and at most 1", chances, (chances > 0.0) & (chances <= 1.0))
-    if len(taken) != n:
-        raise ValueError(f"actions must be one for each of {n} contexts, got {len(taken)}")
-    mask = _read_masks(available, n, K)
-    _refuse("actions must be available in their rounds", taken, mask[np.arange(n), taken])
-    missing = np.flatnonzero(np.bincount(taken, minlength=K) == 0)
-    if len(missing) and not never_taken:
-        name = int(missing[0]) if names is None else names[missing[0]]
-        raise ValueError(f"actions must each be taken at least once, as {quoted(name)} never is: leave it out")
-    return policy, Log(rows, taken, lost, chances, mask)
+    if is_log(contexts):
+        strange = [name for name, value in columns.items() if value is not None]
+        if strange:
+            raise ValueError(f"give a log alone, or columns, got a log and {strange[0]}")
+        rounds = _whole(contexts, estimator.n_actions, names)
+    else:
+        rounds = _columns(estimator, contexts, columns, names)
+    if rounds.probabilities is None:
+        raise ValueError("probabilities must be given: without them what was not done cannot be weighed, got None")
+    return rounds
 
 
-def _read_actions(estimator: "MarginPolicy", actions: Any) -> tuple[Places, int]:
-    if estimator.actions is not None:
-        names = Names(estimator.actions)
-        return np.array(each("actions", several("actions", actions), names.place), np.int64), len(names.names)
+def as_features(estimator: "MarginPolicy", rounds: Rounds) -> tuple[LearntPolicy, Log]:
+    """The rounds in features, and a policy that has learnt their scales and nothing else."""
+    labels, probabilities = rounds.labels, rounds.probabilities
+    assert labels is not None
+    assert probabilities is not None
+    n, K = len(rounds), len(labels)
+    missing = np.flatnonzero(np.bincount(rounds.actions, minlength=K) == 0)
+    if len(missing):
+        raise ValueError(
+            f"actions must each be taken at least once, as {quoted(labels[missing[0]])} never is: leave it out"
+        )
+    names = None if labels == tuple(range(K)) else list(labels)
+    policy = LearntPolicy(K, features=estimator.features, actions=names, seed=estimator.seed)
+    mask = np.ones((n, K), bool) if rounds.available is None else rounds.available
+    return policy, Log(policy._read_log(rounds.contexts), rounds.actions, rounds.losses, probabilities, mask)
+
+
+def _whole(log: Any, n_actions: int | None, names: Sequence[Action] | None) -> Rounds:
+    rounds = Rounds.joined(list(LogParts(log, n_actions)))
+    if rounds.offers is not None:
+        raise ValueError("MarginPolicy needs the same actions in all rounds: for offers, `warm_start` a learner")
+    if names is None:
+        return rounds
+    wanted, had = tuple(names), rounds.labels or ()
+    if set(had) - set(wanted):
+        raise ValueError(f"actions must have all of the log's {quoted(had)}, got {quoted(wanted)}")
+    place = np.array([wanted.index(one) for one in had], np.int64)
+    available = None
+    if rounds.available is not None:
+        available = np.zeros((len(rounds), len(wanted)), bool)
+        available[:, place] = rounds.available
+    taken = place[rounds.actions]
+    return Rounds(rounds.contexts, taken, rounds.losses, rounds.probabilities, available, labels=wanted)
+
+
+def _columns(
+    estimator: "MarginPolicy", contexts: Any, columns: dict[str, Any], given_names: Sequence[Action] | None
+) -> Rounds:
+    taken, labels = _read_actions(estimator.n_actions, given_names, columns["actions"])
+    within = one_range(estimator.reward_range, estimator.loss_range)
+    name = "losses" if columns["rewards"] is None else "rewards"
+    if columns["losses"] is not None and columns["rewards"] is not None:
+        raise ValueError("give either losses or rewards, not both")
+    if columns[name] is None:
+        raise ValueError("losses must be given, or rewards, one for each context, got None")
+    if within is not None and (estimator.reward_range is None) != (name == "losses"):
+        raise ValueError(f"give rewards with reward_range, losses with loss_range, got {name} and {within}")
+    given = SimpleNamespace(**{**columns, "actions": taken, "contexts": contexts, "losses": columns[name]})
+    if name == "losses" and within is None:
+        return record(given, labels=labels)
+    try:
+        values = as_losses(np.asarray(given.losses, float), within, rewards=name == "rewards")
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers, got {quoted(given.losses)}") from None
+    given.losses = values
+    try:
+        return record(given, labels=labels)
+    except ValueError as error:
+        raise ValueError(str(error).replace("losses must", f"{name} must, as losses,")) from None
+
+
+def _read_actions(
+    n_actions: int | None, given: Sequence[Action] | None, actions: Any
+) -> tuple[Places, tuple[Action, ...]]:
+    if given is not None:
+        names = Names(given)
+        return np.array(each("actions", several("actions", actions), names.place), np.int64), names.names
     try:
         taken = np.asarray(_WHOLE.clean(actions))
     except ValueError:
         raise ValueError(f"actions must be whole numbers, or give actions=[…], got {quoted(actions)}") from None
-    n_actions = max(int(taken.max()) + 1, 2) if estimator.n_actions is None else estimator.n_actions
-    _refuse(f"actions must be whole numbers from 0 to {n_actions - 1}", taken, (taken >= 0) & (taken < n_actions))
-    return taken, n_actions
-
-
-def _column(name: str, values: Any, n: int) -> Array:
-    if values is None:
-        raise ValueError(f"{name} must be given, one for each of {n} contexts, got None")
-    try:
-        column = np.asarray(_REAL.clean(values))
-    except ValueError:
-        raise ValueError(f"{name} must be numbers, one for each of {n} contexts, got {quoted(values)}") from None
-    if column.shape != (n,):
-        raise ValueError(f"{name} must be one for each of {n} contexts, got {len(column)}")
-    return column
-
-
-def _read_masks(available: Any, n: int, n_actions: int) -> Mask:
-    if available is None:
-        return np.ones((n, n_actions), bool)
-    try:
-        mask: Mask = np.asarray(_MASKS.clean(available))
-    except ValueError:
-        mask = np.zeros((0, 0), bool)
-    if mask.shape != (n, n_actions):
-        raise ValueError(f"available must be {n} x {n_actions} booleans, got {quoted(available)}")
-    return mask
-
-
-def _refuse(rule: str, values: npt.NDArray[Any], good: npt.NDArray[np.bool_]) -> None:
-    if not good.all():
-        at = int(np.flatnonzero(~good)[0])
-        raise ValueError(f"{rule}, got {quoted(values[at].item())} in row {at}")
+    return taken, tuple(range(max(int(taken.max()) + 1, 2) if n_actions is None else n_actions))

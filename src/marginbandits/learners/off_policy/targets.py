@@ -5,9 +5,9 @@ Round i took action a_i with probability p_i and lost ℓ_i. Of the loss of ever
     ips   ĉ_i(a) = 1{a = a_i} ℓ_i/p_i
     dr    ĉ_i(a) = q(x_i, a) + 1{a = a_i} (ℓ_i - q(x_i, a_i))/p_i
 
-have the mean ℓ_i(a). q is ridge regression of the losses of each action, shrunk towards their mean, by as much as
-leave-one-out says; and *cross-fitted*: no round's own loss, nor that of any round of its fold, is in its q. The better
-q, the less ĉ varies; that it is right on the mean needs the probabilities alone.
+have the mean ℓ_i(a). q is ridge regression of the losses of each action, drawn towards one of all (`ridge_sums`), and
+*cross-fitted*: no round's own loss, nor that of any round of its fold, is in its q, but for the choice of how far it is
+drawn. The better q, the less ĉ varies; that it is right on the mean needs the probabilities alone.
 
 The second may lie outside [0, 1], and a surrogate of a negative cost is no surrogate: it would reward a large score
 without end. So rounds are shifted, each by the least of its own costs (`shifted`):
@@ -34,16 +34,13 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 
+from marginbandits.oracles.ridge_sums import RidgeSums
 from marginbandits.types import Array, Mask
 
 __all__ = ["Log", "dr", "ips", "losses_by_ridge", "shifted"]
 
 Places = npt.NDArray[np.int64]
-
-PENALTIES = 10.0 ** np.arange(-3, 5)
-"""Of ridge regression, from which leave-one-out chooses, for each action."""
 
 
 class Log(NamedTuple):
@@ -69,32 +66,28 @@ def ips(log: Log) -> Array:
 
 
 def dr(log: Log, folds: Places) -> Array:
-    """Doubly robust, q cross-fitted by these folds: n x K, of any sign."""
+    """Doubly robust, q cross-fitted by these folds (from 0, each of them there): n x K, of any sign."""
+    rows, weights = with_one(log.rows), losses_by_ridge(log, folds)
     costs = np.empty(log.mask.shape)
-    for fold in range(int(folds.max()) + 1):
+    for fold, own in enumerate(weights):
         inside = np.flatnonzero(folds == fold)
-        costs[inside] = corrected(log.take(inside), losses_by_ridge(log.take(np.flatnonzero(folds != fold))))
+        costs[inside] = corrected(rows[inside] @ own.T, log.take(inside))
     return costs
 
 
-def corrected(log: Log, weights: Array) -> Array:
-    """Doubly robust costs with a q of other rounds: what ridge regression predicts, corrected where it was played."""
-    costs = with_one(log.rows) @ weights.T
+def corrected(costs: Array, log: Log) -> Array:
+    """What a q of other rounds predicts, corrected where it was played."""
     played = np.arange(len(costs)), log.actions
     costs[played] += (log.losses - costs[played]) / log.probabilities
-    return np.asarray(costs)
+    return costs
 
 
-def losses_by_ridge(log: Log) -> Array:
-    """Of each action the weights (d, then a constant) that predict its loss; of one never taken, the mean loss."""
-    K, d = log.mask.shape[1], log.rows.shape[1]
-    weights = np.zeros((K, d + 1))
-    weights[:, -1] = log.losses.mean()
-    for action in range(K):
-        own = np.flatnonzero(log.actions == action)
-        if len(own):
-            weights[action] = _ridge(log.rows[own], log.losses[own])
-    return weights
+def losses_by_ridge(log: Log, folds: Places) -> Array:
+    """Of each fold and action the weights (a constant, then d) by which the other folds predict its loss."""
+    rows = with_one(log.rows)
+    sums = RidgeSums(int(folds.max()) + 1, log.mask.shape[1], rows.shape[1])
+    sums.add(rows, log.losses, folds, log.actions)
+    return sums.weights()
 
 
 def shifted(costs: Array, mask: Mask) -> Array:
@@ -104,22 +97,5 @@ def shifted(costs: Array, mask: Mask) -> Array:
 
 
 def with_one(rows: Array) -> Array:
-    """Rows with one more column, of ones."""
-    return np.column_stack([rows, np.ones(len(rows))])
-
-
-def _ridge(rows: Array, targets: Array) -> Array:
-    """Weights of the centred rows, then a constant; the penalty is the one that leave-one-out likes best."""
-    centre, mean = rows.mean(0), float(targets.mean())
-    x, y = rows - centre, targets - mean
-    values, vectors = scipy.linalg.eigh(x.T @ x)
-    values, turned = np.maximum(values, 0.0), x @ vectors
-    pulls, squares = turned.T @ y, turned**2
-    best, least = np.zeros(len(centre)), np.inf
-    for penalty in PENALTIES:
-        shrunk = pulls / (values + penalty)
-        lever = np.minimum(squares @ (1.0 / (values + penalty)) + 1.0 / len(x), 1.0 - 1e-9)
-        error = float((((y - turned @ shrunk) / (1.0 - lever)) ** 2).mean())
-        if error < least:
-            best, least = vectors @ shrunk, error
-    return np.append(best, mean - centre @ best)
+    """Rows with a column of ones before the others."""
+    return np.column_stack([np.ones(len(rows)), rows])

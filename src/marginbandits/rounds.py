@@ -1,6 +1,7 @@
 """Rounds: what a log says of some rounds, in the arrays that learners and estimators take.
 
-    contexts        n x d numbers, a SciPy sparse matrix of n rows, or n mappings of names and values
+    contexts        n x d numbers (n x K x d where each action has its own), a SciPy sparse matrix of n rows, or n
+                    mappings of names and values; None where nothing is known
     actions         the place of each action among `labels`, or among what its round offered (`offers`)
     losses          in [0, 1]
     probabilities   with which each action was drawn; None where the log has none
@@ -8,7 +9,9 @@
     laws            n x K: the whole law each action was drawn from, where the log has it
     offers          for each round what it offered: a mapping of names to features; None where actions are the same
     keys, times, versions   of the decision, and of the policy that took it, as the log has them
+    beside          other columns of the log, by name, that somebody wants to see as they are
     places          where each round stands: a file, and a row or line in it
+    start           the number of the first of them in their file, or in their log
 
 One rule for all who make them: whatever is wrong is a `ValueError` with its round.
 
@@ -37,6 +40,8 @@ Contexts: TypeAlias = Any
 Offers: TypeAlias = list[Mapping[Action, Mapping[str, Any]]]
 SURE = 1e-3
 """A law may sum to 1, and agree with a probability, up to this: logs are written in few digits."""
+_WHOLE = ("labels", "columns", "start")
+"""What rounds have together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,12 +90,14 @@ class Rounds:
     places: Places | None = None
     labels: tuple[Action, ...] | None = None
     columns: tuple[str, ...] | None = None
+    beside: dict[str, list[Any]] | None = None
+    start: int = 0
 
     def __post_init__(self) -> None:
         if self.labels is None and self.offers is None:
             raise ValueError("labels must say what actions are called where rounds do not offer their own, got None")
         n_actions = self.n_actions if self.offers is None else [len(one) for one in self.offers]
-        refuse_rounds(self.contexts, self.actions, self.losses, self.probabilities, n_actions)
+        refuse_rounds(self.contexts, self.actions, self.losses, self.probabilities, n_actions, self.start)
         for name in ("offers", "keys", "times", "versions", "places"):
             given = getattr(self, name)
             if given is not None and len(given) != len(self):
@@ -100,15 +107,38 @@ class Rounds:
             _refuse(
                 "actions must be among those available",
                 self.actions,
-                self.available[np.arange(len(self)), self.actions],
+                self.available[self.at],
+                self.start,
             )
         if self.laws is not None:
             _refuse_shape("laws", self.laws, (len(self), self.n_actions))
             off = np.abs(self.laws.sum(1) - 1.0)
-            _refuse("laws must sum to 1", self.laws.sum(1), off <= SURE)
+            _refuse("laws must sum to 1", self.laws.sum(1), off <= SURE, self.start)
+            _refuse("laws must not be negative", self.laws.min(1), self.laws.min(1) >= 0.0, self.start)
 
     def __len__(self) -> int:
         return len(self.actions)
+
+    @property
+    def at(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Where in n x K what was taken stands."""
+        return np.arange(len(self)), self.actions
+
+    @property
+    def there(self) -> Mask | None:
+        """N x K: which places could have been taken, by `available` or by what was offered; None for all."""
+        if self.offers is None:
+            return self.available
+        sizes = np.array([len(one) for one in self.offers])
+        return np.asarray(np.arange(self.n_actions) < sizes[:, None])
+
+    def where(self, i: int) -> str:
+        """Where a round stands, in words."""
+        return f"round {self.start + i}" if self.places is None else self.places[i]
+
+    def drawn_by(self, laws: Array) -> "Rounds":
+        """The same rounds, as if drawn by these laws."""
+        return replace(self, laws=laws, probabilities=laws[self.at])
 
     @property
     def n_actions(self) -> int:
@@ -127,9 +157,11 @@ class Rounds:
         found: dict[str, Any] = {}
         for one in fields(self):
             value = getattr(self, one.name)
-            if value is None or one.name in ("labels", "columns"):
+            if value is None or one.name in _WHOLE:
                 continue
-            if isinstance(value, Places):
+            if isinstance(value, dict):
+                found[one.name] = {name: [cells[i] for i in rows] for name, cells in value.items()}
+            elif isinstance(value, Places):
                 found[one.name] = value.take(rows)
             else:
                 found[one.name] = [value[i] for i in rows] if isinstance(value, list) else value[rows]
@@ -147,8 +179,10 @@ class Rounds:
         found: dict[str, Any] = {}
         for one in fields(cls):
             values = [getattr(part, one.name) for part in parts]
-            if one.name in ("labels", "columns") or values[0] is None:
+            if one.name in _WHOLE or values[0] is None:
                 found[one.name] = values[0]
+            elif isinstance(values[0], dict):
+                found[one.name] = {name: [item for value in values for item in value[name]] for name in values[0]}
             elif isinstance(values[0], Places):
                 found[one.name] = Places.joined(values)
             elif isinstance(values[0], list):
@@ -168,29 +202,34 @@ def refuse_rounds(
     losses: Array,
     probabilities: Array | None,
     n_actions: int | Sequence[int],
+    start: int = 0,
 ) -> None:
-    """Refuse rounds that cannot have happened, each with its number; `n_actions` may be one for each."""
-    n = contexts.shape[0] if hasattr(contexts, "shape") else len(contexts)
+    """Refuse rounds that cannot have happened, each with its number from `start`; `n_actions` may be one for each."""
+    n = len(actions) if contexts is None else contexts.shape[0] if hasattr(contexts, "shape") else len(contexts)
     for name, values in (("actions", actions), ("losses", losses), ("probabilities", probabilities)):
         if values is not None and values.shape != (n,):
             raise ValueError(f"{name} must hold one value for each of {n} rounds, got {values.shape}")
     inside = (actions >= 0) & (actions < np.asarray(n_actions))
     if not inside.all():
         most = n_actions if isinstance(n_actions, int) else n_actions[int(np.argmin(inside))]
-        _refuse(f"actions must be whole numbers from 0 to {most - 1}", actions, inside)
-    _refuse("losses must lie in [0, 1]", losses, (losses >= 0) & (losses <= 1))
+        _refuse(f"actions must be whole numbers from 0 to {most - 1}", actions, inside, start)
+    _refuse("losses must lie in [0, 1]", losses, (losses >= 0) & (losses <= 1), start)
     if probabilities is not None:
         inside = (probabilities > 0) & (probabilities <= 1)
-        _refuse("probabilities must lie above 0 and at most at 1", probabilities, inside)
+        _refuse("probabilities must lie above 0 and at most at 1", probabilities, inside, start)
+    if contexts is None:
+        return
     if isinstance(contexts, list):
         for i, one in enumerate(contexts):
             if not (one is None or isinstance(one, Mapping)):
-                raise ValueError(f"contexts must be mappings of names and values, got {quoted(one)} in round {i}")
+                raise ValueError(
+                    f"contexts must be mappings of names and values, got {quoted(one)} in round {start + i}"
+                )
     elif scipy.sparse.issparse(contexts):
         if not (np.abs(contexts.data) <= LARGEST).all():
             raise ValueError(f"contexts must be finite, got {contexts.data[~(np.abs(contexts.data) <= LARGEST)][0]}")
     elif not is_finite(contexts):
-        _refuse("contexts must be finite", contexts, np.abs(contexts) <= LARGEST)
+        _refuse("contexts must be finite", contexts, np.abs(contexts) <= LARGEST, start)
 
 
 def is_finite(contexts: Array) -> bool:
@@ -203,6 +242,6 @@ def _refuse_shape(name: str, values: npt.NDArray[Any], shape: tuple[int, int]) -
         raise ValueError(f"{name} must be {shape[0]} rounds x {shape[1]} actions, got shape {values.shape}")
 
 
-def _refuse(rule: str, values: npt.NDArray[Any], good: npt.NDArray[np.bool_]) -> None:
+def _refuse(rule: str, values: npt.NDArray[Any], good: npt.NDArray[np.bool_], start: int) -> None:
     if not good.all():
-        raise ValueError(f"{rule}, got {values[~good][0]} in round {int(np.argwhere(~good)[0][0])}")
+        raise ValueError(f"{rule}, got {values[~good][0]} in round {start + int(np.argwhere(~good)[0][0])}")

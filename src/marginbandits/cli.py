@@ -19,6 +19,8 @@ import click
 from click.core import ParameterSource
 
 from marginbandits import __version__
+from marginbandits.commands.evaluate import evaluate
+from marginbandits.commands.learn import learn
 from marginbandits.commands.logs import convert
 
 if TYPE_CHECKING:
@@ -62,7 +64,8 @@ def main() -> None:
     """
 
 
-main.add_command(convert)
+for command in (convert, evaluate, learn):
+    main.add_command(command)
 
 
 @main.command()

@@ -1,7 +1,8 @@
-"""Commands about logs of past decisions: `convert`."""
+"""The options by which every command reads a log of past decisions, and `convert`."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from marginbandits.environments.logs.log import Log
 
-__all__ = ["convert", "log_options", "log_read"]
+__all__ = ["convert", "log_options", "log_read", "reading"]
 
 _ROLES = ("available", "law", "offers", "time", "key", "version")
 
@@ -47,8 +48,8 @@ _WORDS = {
 }
 
 
-def log_read(source: Path, options: dict[str, Any]) -> "Log":
-    """The log that the options of `log_options` describe."""
+def log_read(source: Path, options: dict[str, Any], beside: list[str] | None = None) -> "Log":
+    """The log that the options of `log_options` describe; columns `beside` are kept as they are."""
     from marginbandits.environments.logs.log import read_log
     from marginbandits.experiments.arguments import names
 
@@ -62,12 +63,25 @@ def log_read(source: Path, options: dict[str, Any]) -> "Log":
         probability=None if options["no_probability"] else options["probability"],
         context=None if context is None else list(names(context)),
         **{role: options[role] for role in _ROLES},
+        beside=beside or None,
         actions=labels,
         reward_range=options["reward_range"],
         loss_range=options["loss_range"],
         format=options["format"],
         bad="skip" if options["skip"] else "strict",
     )
+
+
+@contextmanager
+def reading(total: int | None = None) -> Iterator[Callable[[int], object]]:
+    """Tells of rounds as they are read, on a terminal; bad rows are shown a line each."""
+    from tqdm import tqdm
+
+    try:
+        with tqdm(total=total, unit=" rounds", unit_scale=True, disable=not sys.stderr.isatty()) as bar:
+            yield bar.update
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
 
 
 @click.command()
@@ -82,16 +96,11 @@ def convert(source: Path, target: Path, **options: Any) -> None:
 
     For example: marginbandits convert visits.csv visits.parquet --action mail --reward visit
     """
-    from tqdm import tqdm
-
     from marginbandits.environments.logs.writing import write_log
 
-    log = log_read(source, options)
-    try:
-        with tqdm(unit=" rounds", unit_scale=True, disable=not sys.stderr.isatty()) as bar:
-            write_log(log, target, progress=bar.update)
-    except ValueError as error:  # with a line for each bad row
-        raise click.ClickException(str(error)) from error
+    with reading() as tell:
+        log = log_read(source, options)
+        write_log(log, target, progress=tell)
     click.echo(f"{target}: {log.report}")
     if log.labels is not None:
         click.echo(f"{len(log.labels)} actions: {', '.join(map(str, log.labels[:20]))}{', …' * (len(log.labels) > 20)}")

@@ -1,6 +1,7 @@
-"""Policies that only a log can tell: what it did itself, what one of its columns says, and pure chance.
+"""Policies that only a log can tell: what it did, what a column of it says, pure chance, a learner taught by it.
 
-Each has `laws_of(rounds)`, n x K. `mb.evaluate` takes them as any other policy; the commands build them from words.
+All but the last have `laws_of(rounds)`, n x K. `mb.evaluate` takes them as any other policy; commands build them from
+words (`policy_words`).
 
 >>> few = Rounds(None, np.array([0, 1]), np.zeros(2), np.full(2, 0.5), labels=("a", "b"), beside={"new": ["b", "b"]})
 >>> Column("new").laws_of(few)
@@ -16,11 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.learners.base import Learner
 from marginbandits.rounds import Rounds
 from marginbandits.types import Array
 from marginbandits.validation import quoted
 
-__all__ = ["AsLogged", "AtRandom", "Column", "place_of", "sure"]
+__all__ = ["AsLogged", "AtRandom", "Column", "Learning", "place_of", "sure"]
 
 
 class AtRandom:
@@ -46,6 +48,13 @@ class AsLogged:
     def laws_of(self, rounds: Rounds) -> Array:
         """Those of the log; what was taken, where there are none."""
         return sure(rounds.actions, rounds.n_actions) if rounds.laws is None else rounds.laws
+
+
+class Learning:
+    """A learner that learns from the log as it goes: each round's law before that round."""
+
+    def __init__(self, learner: Learner) -> None:
+        self.learner = learner
 
 
 class Column:

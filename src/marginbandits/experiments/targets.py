@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits.experiments.log_policies import AsLogged, place_of, sure
+from marginbandits.experiments.log_policies import AsLogged, Learning, place_of, sure
 from marginbandits.learners.base import Learner
+from marginbandits.learners.off_policy import MarginPolicy
 from marginbandits.learners.warm import taught
 from marginbandits.rounds import Rounds
 from marginbandits.types import Action, Array
@@ -32,6 +33,11 @@ class Target:
     def __init__(
         self, policy: Any, *, labels: tuple[Action, ...] | None, progressive: bool = False, name: str = "policy"
     ) -> None:
+        if isinstance(policy, Learning):
+            policy, progressive = policy.learner, True
+        fitted = policy
+        if isinstance(policy, MarginPolicy):
+            policy = policy._fitted
         self._policy, self._labels, self._argument = policy, labels, name
         self._order: list[int] | None = None
         self._at = 0
@@ -44,6 +50,7 @@ class Target:
         if isinstance(policy, Learner):
             self._admit(policy, progressive)
             self._laws = self._learning if progressive else self._asked
+            self.name = self.name.replace(type(policy).__name__, type(fitted).__name__)
         elif hasattr(policy, "laws_of"):
             self.name, self._laws = policy.name, policy.laws_of
         elif hasattr(policy, "laws"):

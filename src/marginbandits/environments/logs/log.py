@@ -93,6 +93,11 @@ class Log:
         return self._source.name
 
     @property
+    def rewards(self) -> bool:
+        """Whether the log has rewards rather than losses; what is read are losses in either case."""
+        return self._scale.rewards
+
+    @property
     def labels(self) -> tuple[Action, ...] | None:
         """What actions are called, in the order of their places; None where each round offers its own.
 

@@ -104,7 +104,7 @@ def roles_of(part: Part, given: Mapping[str, Any]) -> Roles:
     beside = tuple(given.get("beside") or ())
     for name in beside:
         if name not in names:
-            raise ValueError(f"beside: {part.name} has no column {name!r}{suggestion(name, names)}")
+            raise ValueError(f"{part.name} has no column {name!r} to keep beside{suggestion(name, names)}")
     value = given["loss"] or given["reward"]
     probability = given["probability"]
     if probability is not None and probability not in names:

@@ -12,6 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from marginbandits.evaluation.off_policy.diagnostics import Finding
 from marginbandits.evaluation.off_policy.estimate import Estimate
 from marginbandits.evaluation.off_policy.estimators import METHODS
 from marginbandits.experiments.forest import forest
@@ -42,15 +43,7 @@ def body(estimates: Sequence[Estimate], title: str, command: str, report: Any | 
     if report is not None and (report.skipped or report.notes):
         parts.append(f"<h2>Reading the log</h2><pre>{escape(str(report))}</pre>")
     parts += ["<h2>Estimates</h2>", _picture(estimates, policies), _table(estimates), *_paths(estimates)]
-    parts += ["<h2>The log</h2>", "<p>Whether it can answer at all.</p>"]
-    for policy in policies:
-        judged = next(one for one in estimates if one.policy == policy)
-        rows = [
-            [escape(one.name), "" if one.good else "<strong>doubtful</strong>", _words(one.text, one.advice, one.good)]
-            for one in judged.findings
-        ]
-        head = f"<h3>{escape(policy)}</h3>" if len(policies) > 1 else ""
-        parts.append(head + table(["finding", "", "what it is"], rows, "claims"))
+    parts += ["<h2>The log</h2>", "<p>Whether it can answer at all.</p>", _findings(estimates, policies)]
     said = dict.fromkeys(line for one in estimates for line in one.assumptions)
     parts.append("<h2>What is assumed</h2><ul>" + "".join(f"<li>{escape(one)}</li>" for one in said) + "</ul>")
     parts.append(rerun({"command": command, "estimates": [one.to_dict() | {"path": None} for one in estimates]}))
@@ -95,5 +88,15 @@ def _paths(estimates: Sequence[Estimate]) -> list[str]:
     return [f'<div class="charts">{"".join(charts)}</div>'] if charts else []
 
 
-def _words(text: str, advice: str, good: bool) -> str:
-    return escape(text) + ("" if good else f". {escape(advice)}")
+def _findings(estimates: Sequence[Estimate], policies: Sequence[str]) -> str:
+    """A row for each diagnostic, and a column for each policy."""
+    found = [next(one for one in estimates if one.policy == policy).findings for policy in policies]
+    names = dict.fromkeys(one.name for own in found for one in own)
+    rows = [
+        [escape(name), *("".join(_words(one) for one in own if one.name == name) for own in found)] for name in names
+    ]
+    return table(["finding", *map(escape, policies)], rows, "claims")
+
+
+def _words(one: Finding) -> str:
+    return escape(one.text) if one.good else f"<strong>{escape(one.text)}</strong>. {escape(one.advice)}"

@@ -6,6 +6,7 @@ Hillstrom's trial, as in `hillstrom.py`. Values are self-normalised (the mean vi
 half who happened to get what the policy would have sent them), and the difference to the best of three constants *on
 that half* is paired, with its standard error. "hindsight" is a rule that no half is asked for: the women's e-mail for
 those who have bought nothing from the men's side, the one group that visits more after it in the trial as a whole.
+First comes what `mb.evaluate` makes of each constant on the whole trial, where the arm's mean is known.
 """
 
 import argparse
@@ -38,6 +39,12 @@ def main() -> None:
     options = parser.parse_args()
     with np.load(options.file) as file:
         X, action, visit = file["X"].astype(float), file["action"].astype(int), file["reward_visit"].astype(float)
+    log = mb.Logged(X, action, rewards=visit, probabilities=np.full(len(X), 1 / 3), n_actions=3)
+    for arm in (NONE, MENS, WOMENS):
+        ips, snips, dr = mb.evaluate(arm, log, method=["ips", "snips", "dr"], outcome="reward")
+        equal = "equals" if abs(snips.value - visit[action == arm].mean()) < 1e-12 else "IS NOT"
+        told = f"snips {snips.value:.4f} ({snips.low:.4f} to {snips.high:.4f}) {equal} the arm's mean"
+        print(f"always {arm}: {told}; dr {dr.value:.4f}, ips {ips.value:.4f}", flush=True)
     leads: dict[str, list[float]] = {"MarginPolicy": [], "hindsight": []}
     for seed in range(options.splits):
         learn, judge = np.split(np.random.default_rng(seed).permutation(len(X)), 2)

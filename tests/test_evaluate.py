@@ -14,7 +14,7 @@ import marginbandits as mb
 from marginbandits import log_parts
 from marginbandits.experiments.reward_models import Ridge
 from marginbandits.log_parts import LogParts
-from marginbandits.oracles.ridge_sums import LEVELS, PULLS
+from marginbandits.oracles.ridge_sums import COMMON, LEVELS, PULLS
 from marginbandits.rounds import Rounds
 from marginbandits.types import Array
 
@@ -134,19 +134,28 @@ def test_ridge_predicts_each_round_from_the_other_folds() -> None:
     found = model.done().predict(chunk)
     X, y, a, fold = log.contexts, log.losses, log.actions, np.arange(203) % 4
     Z = np.column_stack([np.ones(203), (X - X.mean(0)) / X.std(0)])
+
+    def common(strength: float, others: Any) -> Array:
+        light = np.diag([1e-6, strength, strength])
+        return np.asarray(np.linalg.solve(Z[others].T @ Z[others] + light, Z[others].T @ y[others]))
+
+    errors = {
+        sum(float(((Z[fold == f] @ common(one, fold != f) - y[fold == f]) ** 2).sum()) for f in range(4)): one
+        for one in COMMON
+    }
+    strength = errors[min(errors)]
     predictions = {}
     for level in LEVELS:
         for slope in PULLS:
             q = np.empty((203, K))
             for f in range(4):
                 others = fold != f
-                light = np.diag([0.0, 1.0, 1.0]) + 1e-6 * np.eye(3)
-                common = np.linalg.solve(Z[others].T @ Z[others] + light, Z[others].T @ y[others])
+                all_of_them = common(strength, others)
                 for k in range(K):
                     rows = others & (a == k)
                     pull = np.diag([level, slope, slope])
-                    own = np.linalg.solve(Z[rows].T @ Z[rows] + pull, Z[rows].T @ (y[rows] - Z[rows] @ common))
-                    q[fold == f, k] = Z[fold == f] @ (common + own)
+                    own = np.linalg.solve(Z[rows].T @ Z[rows] + pull, Z[rows].T @ (y[rows] - Z[rows] @ all_of_them))
+                    q[fold == f, k] = Z[fold == f] @ (all_of_them + own)
             predictions[((q[np.arange(203), a] - y) ** 2).sum()] = q
     assert found == pytest.approx(np.clip(predictions[min(predictions)], 0.0, 1.0), abs=1e-9)
 

@@ -101,6 +101,7 @@ def test_estimates_of_losses_are_right_on_the_mean_for_any_model() -> None:
 def test_no_round_is_in_its_own_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ridge_sums, "LEVELS", (8.0,))  # one strength, so that there is none to choose
     monkeypatch.setattr(ridge_sums, "PULLS", (8.0,))
+    monkeypatch.setattr(ridge_sums, "COMMON", (8.0,))
     log, folds = as_log(made(60)), np.arange(60) % 3
     before = targets.dr(log, folds)
     changed = log._replace(losses=np.where(folds == 0, 1.0 - log.losses, log.losses))

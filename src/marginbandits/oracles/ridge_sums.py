@@ -6,10 +6,11 @@ one; each group's own is drawn towards it, by
 
     θ_g = θ + (G_g + P)⁻¹ (b_g - G_g θ),   P = diag(level, slope, …, slope)
 
-as if the common one counted for so many rounds of the group's. Of fifteen pairs of strengths, those of least squared
-error out of fold are taken, which the same matrices tell. What is predicted of a round was so learnt from other folds
-(cross-fitting: Chernozhukov et al. 2018), and no model explains the noise of its own round; only the choice of one of
-fifteen pairs is all rounds' together.
+as if the common one counted for so many rounds of the group's; the common one is drawn towards a constant. Of three
+strengths of the latter, then of fifteen pairs of the former, those of least squared error out of fold are taken, which
+the same matrices tell. What is predicted of a round was so learnt from other folds
+(cross-fitting: Chernozhukov et al. 2018), and no model explains the noise of its own round; only the choice of
+strengths is all rounds' together.
 
 >>> import numpy as np
 >>> x, fold = np.linspace(0.0, 1.0, 40), np.arange(40) % 2
@@ -33,6 +34,8 @@ Places = npt.NDArray[np.int64]
 
 LEVELS, PULLS = (1.0, 8.0, 64.0), (1.0, 8.0, 64.0, 512.0, 4096.0)
 """How many rounds the common regression counts for in each group's own: for its level, and for its slopes."""
+COMMON = (1.0, 32.0, 1024.0)
+"""How many rounds without any slope the common regression begins with."""
 
 
 class RidgeSums:
@@ -84,8 +87,13 @@ def regressions(products: Array, targets: Array) -> Array:
     G, b = M.T @ products @ M, targets @ M
     out_G, out_b = G.sum(0) - G, b.sum(0) - b  # of the other folds
     d = b.shape[-1]
-    light = np.diag([0.0, *[1.0] * (d - 1)]) + 1e-6 * np.eye(d)
-    common = np.linalg.solve(out_G.sum(1) + light, out_b.sum(1)[..., None])[..., 0]
+    common, least = np.empty(0), np.inf
+    for slope in COMMON:
+        pull = np.diag([1e-6, *[slope] * (d - 1)])
+        theta = np.linalg.solve(out_G.sum(1) + pull, out_b.sum(1)[..., None])[..., 0]
+        error = _error(theta, G.sum(1), b.sum(1))
+        if error < least:
+            common, least = theta, error
     found = np.repeat(common[:, None], G.shape[1], 1)
     if G.shape[1] > 1:
         best = np.inf
@@ -93,10 +101,15 @@ def regressions(products: Array, targets: Array) -> Array:
         for level, slope in itertools.product(LEVELS, PULLS):
             pull = np.diag([level, *[slope] * (d - 1)])
             theta = common[:, None] + np.linalg.solve(out_G + pull, gap[..., None])[..., 0]
-            error = float((theta * (np.matmul(G, theta[..., None])[..., 0] - 2.0 * b)).sum())
+            error = _error(theta, G, b)
             if error < best:
                 best, found = error, theta
     return np.asarray(found @ M.T)
+
+
+def _error(theta: Array, G: Array, b: Array) -> float:
+    """Σ (y - <θ, z>)², less Σ y²."""
+    return float((theta * (np.matmul(G, theta[..., None])[..., 0] - 2.0 * b)).sum())
 
 
 def _standard(products: Array) -> Array:

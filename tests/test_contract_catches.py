@@ -108,6 +108,8 @@ class Dicing(mb.LinUCB):
 class Hurried(mb.LinUCB):
     """Learns a last round twice where it plays many."""
 
+    _compiled = mb.LinUCB._compiled
+
     def _run(self, contexts: Any, losses: Any, *given: Any) -> bool:
         done = super()._run(contexts, losses, *given)
         self.learn(contexts[-1], mb.Decision(0, 0.5), losses[-1, 0])

@@ -101,8 +101,8 @@ class TestRunner:
         def update(*_: object) -> None:
             np.empty(1 << 56)
 
-        monkeypatch.setattr(mb.LinUCB, "_update", update)
-        plan = Plan.of(data=["iris"], learners=["LinUCB"], rounds=20, seeds=1)
+        monkeypatch.setattr(mb.Banditron, "_update", update)
+        plan = Plan.of(data=["iris"], learners=["Banditron"], rounds=20, seeds=1)
         record = run_task(next(iter(plan.tasks())))
         assert isinstance(record, Failure)
         assert record.reason.startswith("it needs more memory than there is: Unable to allocate")

@@ -208,6 +208,20 @@ def test_a_sparse_simulation_is_its_rounds(learner: Any) -> None:
     assert three.dumps() == four.dumps()
 
 
+@pytest.mark.parametrize("learner", [mb.LinUCB, mb.SquareCB])
+def test_dense_and_sparse_runs_after_another(learner: Any) -> None:
+    """What a learner first saw says how it keeps rows; both kinds are played from then on."""
+    rng = np.random.default_rng(0)
+    X, losses = rng.random((30, 6)) * (rng.random((30, 6)) < 0.4), rng.random((30, K))
+    for first, then in ((X, scipy.sparse.csr_array(X)), (scipy.sparse.csr_array(X), X)):
+        one, two = learner(K, seed=0), learner(K, seed=0)
+        for agent in (one, two):
+            mb.simulate(agent, mb.Oblivious.of(first, losses))
+        mb.simulate(one, mb.Oblivious.of(then, losses))
+        mb.simulate(two, mb.Oblivious.of(first, losses))
+        assert one.dumps() == two.dumps()
+
+
 @pytest.mark.parametrize("learner", SPARSE)
 def test_sparse_rows_the_longer_way_play_the_same_up_to_rounding(learner: Any) -> None:
     longer = type("Longer", (learner,), {"_update": lambda self, *given: learner._update(self, *given)})

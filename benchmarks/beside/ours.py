@@ -1,6 +1,6 @@
 """marginbandits, as it is shipped: contexts as they are, standardised online; probabilities; checked input."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from beside.data import Array, Data
@@ -10,20 +10,6 @@ DISTRIBUTION = "marginbandits"
 EXPLORERS: dict[str, list[Settings]] = {
     name: [{}] for name in ("LinUCB", "LinTS", "EpsilonGreedy", "Bag", "SquareCB", "RegCB", "Cover")
 }
-
-
-class Rows:
-    """Sparse rows as an environment: two arrays would have to be dense."""
-
-    def __init__(self, data: Data) -> None:
-        from marginbandits.environments.base import FixedRound
-
-        self.n_actions, self.n_rounds = data.n_actions, len(data.losses)
-        rows = [data.contexts[i : i + 1] for i in range(len(data.losses))]
-        self.rounds = [FixedRound(x, row) for x, row in zip(rows, data.losses, strict=True)]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.rounds)
 
 
 class Ours:
@@ -50,7 +36,7 @@ class Ours:
     def ready(self, data: Data) -> Any:
         import marginbandits as mb
 
-        return Rows(data) if data.sparse else mb.Oblivious.of(data.contexts, data.losses)
+        return mb.Oblivious.of(data.contexts, data.losses)
 
     def whole(self, given: Any) -> float:
         import marginbandits as mb

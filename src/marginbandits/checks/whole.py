@@ -185,15 +185,20 @@ def _failing(agent: Learner, after: int) -> Iterator[None]:
 
         learn = learn_all
 
-    inner._update = fails
+    hasten, made = inner._hasten, Failing()
+
+    def hastened() -> None:
+        hasten()
+        inner._swift = made if inner._swift is not None else None
+
+    inner._update, inner._hasten = fails, hastened
     if compiled is not None:
-        inner._swift = Failing()
+        inner._swift = made
     try:
         yield
     finally:
-        del inner._update
-        if compiled is not None:
-            inner._swift = compiled
+        del inner._update, inner._hasten
+        inner._swift = compiled
 
 
 @learner_check

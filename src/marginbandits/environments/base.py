@@ -102,9 +102,9 @@ class Oblivious(Parametrised):
         return self.n_rounds
 
     def __iter__(self) -> Iterator[FixedRound]:
-        return map(FixedRound, map(self.context, range(len(self))), self.losses)
+        return map(FixedRound, map(self._context, range(len(self))), self.losses)
 
-    def context(self, t: int) -> Any:
+    def _context(self, t: int) -> Any:
         """Of round t; a sparse one is a matrix of one row."""
         return self.contexts[t : t + 1] if scipy.sparse.issparse(self.contexts) else self.contexts[t]
 

@@ -101,7 +101,7 @@ def _settled(
         rest = slice(t, None)
         if learner._run(contexts[rest], losses[rest], actions[rest], probabilities[rest], kept[t * laws :], progress):
             break
-        context = environment.context(t)
+        context = environment._context(t)
         decision = learner.act(context)
         if learn_all is None:
             learner.learn(context, decision, loss_of(decision, losses[t]))

@@ -169,8 +169,9 @@ class Learner(Loop, ABC):
         with self._lock:
             if self._swift is None or self._names is not None or self._scale or self._called:
                 return False
-            rows = contexts if self._vector == contexts.shape[1:] else self._reader.many(contexts, self._shape)[1]
-            assert rows is not None  # such as its shape has
+            usual = isinstance(contexts, np.ndarray) and contexts.shape[1:] == self._vector
+            rows = contexts if usual else self._reader.many(contexts, self._shape)[1]
+            assert rows is not None  # rows of its shape
             self._swift.run(rows, losses, actions, probabilities, laws, progress)
             return True
 

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.compiled import entry, kernel
-from marginbandits.contexts import LARGEST, Batch, Rows, Shape, Sparse, refuse_bad, stacked
+from marginbandits.contexts import LARGEST, Batch, Rows, Shape, Sparse, as_sparse, dense, refuse_bad, stacked
 from marginbandits.features import FeatureMap
 from marginbandits.features.scaling import learn_filled, learn_moments, scale_filled, standardise
 from marginbandits.features.usual import beside
@@ -223,7 +223,8 @@ class Swift:
         for first in range(0, len(contexts), CHUNK):
             some = slice(first, first + CHUNK)
             told = np.where(losses[some] < FAINTEST, 0.0, losses[some])
-            rows: Rows = contexts[some].copy() if isinstance(contexts, np.ndarray) else contexts.between(some)
+            rows = contexts[some].copy() if isinstance(contexts, np.ndarray) else contexts.between(some)
+            rows = as_sparse(rows) if self._sparse else dense(rows)
             before, self.count[0] = bits.state, 0
             try:
                 given = self._everything, self._draws.random(len(told)), self.count, actions[some], probabilities[some]

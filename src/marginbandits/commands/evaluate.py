@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from marginbandits.commands.logs import log_options, log_read, reading
+from marginbandits.commands.logs import log_options, log_read, reading, refuse_source
 
 if TYPE_CHECKING:
     from marginbandits.evaluation.off_policy.estimate import Estimate
@@ -76,6 +76,8 @@ def evaluate(
     wanted = sorted(chosen(methods, {name: name for name in METHODS}, "method"), key=words(methods).index)
     if len(kinds := chosen(interval, {name: name for name in INTERVALS}, "interval")) != 1:
         raise click.UsageError(f"--interval takes one, got {interval}")
+    if out is not None:
+        refuse_source(source, out)
     found: list[Estimate] = []
     with reading() as tell, ExitStack() as stack:
         log = log_read(source, options, columns([*policies, *([] if against is None else [against])]))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from marginbandits.commands.logs import log_options, log_read, reading
+from marginbandits.commands.logs import log_options, log_read, reading, refuse_source
 
 if TYPE_CHECKING:
     from marginbandits.environments.logs.log import Log
@@ -36,6 +36,7 @@ def learn(source: Path, out: Path, learner: str, seed: int, **options: Any) -> N
     For example: marginbandits learn spring.csv --action mail --reward visit --out agent.npz, then
     marginbandits evaluate summer.csv --action mail --reward visit --policy agent.npz --against logged
     """
+    refuse_source(source, out)
     with reading() as tell:
         log = log_read(source, options)
         taught, told = _learnt(learner, log, seed, options, tell)

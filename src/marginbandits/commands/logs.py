@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from marginbandits.environments.logs.log import Log
 
-__all__ = ["convert", "log_options", "log_read", "reading"]
+__all__ = ["convert", "log_options", "log_read", "reading", "refuse_source"]
 
 _ROLES = ("available", "law", "offers", "time", "key", "version")
 
@@ -72,6 +72,12 @@ def log_read(source: Path, options: dict[str, Any], beside: list[str] | None = N
     )
 
 
+def refuse_source(source: Path, target: Path) -> None:
+    """What is written must not be what is read."""
+    if target.exists() and target.samefile(source):
+        raise click.UsageError(f"{target} is the log itself: give another file to write to")
+
+
 @contextmanager
 def reading(total: int | None = None) -> Iterator[Callable[[int], object]]:
     """Tells of rounds as they are read, on a terminal; bad rows are shown a line each."""
@@ -98,6 +104,7 @@ def convert(source: Path, target: Path, **options: Any) -> None:
     """
     from marginbandits.environments.logs.writing import write_log
 
+    refuse_source(source, target)
     with reading() as tell:
         log = log_read(source, options)
         write_log(log, target, progress=tell)

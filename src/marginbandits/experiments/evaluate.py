@@ -18,8 +18,11 @@ Interval(mean=-0.3484, low=-0.3887, high=-0.307)
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, overload
+
+import numpy as np
 
 from marginbandits.evaluation.off_policy.estimate import Estimate
 from marginbandits.evaluation.off_policy.estimators import METHODS, MODELLED
@@ -115,6 +118,8 @@ def evaluate(
         )
         for one in methods
     ]
+    if getattr(log, "within", None) is not None and log.rewards == (outcome == "reward"):
+        found = [replace(one, within=log.within) for one in found]
     return found[0] if isinstance(method, str) else found
 
 
@@ -143,9 +148,16 @@ def _there(
         )
 
     def over(work: Callable[..., Any]) -> Iterator[Any]:
-        for found in spread(partial(of_file, work), log.files()):
+        reports, keys = [], []
+        for found, report, hashes in spread(partial(of_file, work), log.files()):
+            reports.append(report)
+            keys.append(hashes)
             if progress is not None:
-                progress(found[1])
-            yield found[0]
+                progress(report.rounds)
+            yield found
+        log.report = type(report).joined(reports)
+        every = np.concatenate(keys)
+        if twice := len(every) - len(np.unique(every)):
+            raise ValueError(f"{twice:,} keys are in more than one file: read apart, none of them can be left out")
 
     return over

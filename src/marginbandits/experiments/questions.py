@@ -100,17 +100,9 @@ class Question:
                 yield one
 
 
-def of_file(work: Any, log: Any) -> tuple[Any, int]:
-    """The work on one file of a log, and how many rounds it has."""
-    count = 0
-
-    def counted() -> Iterator[Rounds]:
-        nonlocal count
-        for one in LogParts(log):
-            count += len(one)
-            yield one
-
-    return work(counted()), count
+def of_file(work: Any, log: Any) -> tuple[Any, Any, Any]:
+    """The work on one file of a log, what reading it has shown, and the hashes of its keys."""
+    return work(iter(LogParts(log))), log.report, log.seen.hashes()
 
 
 def joined(parts: Sequence[Judged]) -> tuple[Evidence | Pair, list[Finding]]:

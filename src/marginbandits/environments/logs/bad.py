@@ -38,6 +38,16 @@ class Report:
     first: tuple[Bad, ...]
     notes: tuple[str, ...]
 
+    @staticmethod
+    def joined(parts: "Sequence[Report]") -> "Report":
+        """Of several files, one after another."""
+        skipped: Counter[str] = Counter()
+        for one in parts:
+            skipped.update(one.skipped)
+        first = tuple(bad for one in parts for bad in one.first)[:SHOWN]
+        notes = tuple(dict.fromkeys(note for one in parts for note in one.notes))
+        return Report(sum(one.rounds for one in parts), dict(skipped), first, notes)
+
     def __str__(self) -> str:
         left = sum(self.skipped.values())
         lines = [f"{self.rounds:,} rounds" + (f", {left:,} rows left out:" if left else "")]

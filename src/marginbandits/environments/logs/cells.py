@@ -22,6 +22,9 @@ from marginbandits.types import Array
 
 __all__ = ["Cells", "csv_header", "csv_rows", "json_object", "json_rows"]
 
+MOST_LINES = 100
+"""Of one row: a quote that is left open takes in whatever follows, up to the next one."""
+
 
 class Cells:
     """Some rows: lists of cells by name, the lines they stand in, and rows that could not be read."""
@@ -70,7 +73,7 @@ class Cells:
 
 def csv_header(path: Path) -> list[str]:
     """The names of the columns."""
-    for header in csv.reader(line.text for line in _sound(path)):
+    for header in csv.reader((line.text for line in _sound(path)), strict=True):
         twice = [name for name, count in Counter(header).items() if count > 1]
         if twice:
             raise ValueError(f"{path} has two columns named {twice[0]!r}")
@@ -82,7 +85,7 @@ def csv_rows(path: Path, n_rows: int) -> Iterator[Cells]:
     """All rows below the header, so many at a time."""
     header = csv_header(path)
     spoilt: dict[int, tuple[str, str]] = {}
-    reader = csv.reader(_noting(path, spoilt))
+    reader = csv.reader(_noting(path, spoilt), strict=True)
     next(reader)
     rows: list[list[str]] = []
     numbers: list[int] = []
@@ -91,14 +94,19 @@ def csv_rows(path: Path, n_rows: int) -> Iterator[Cells]:
     while True:
         try:
             row = next(reader, None)
-        except csv.Error as error:  # a cell that is too long, a zero byte: the reader goes on after it
-            lost.append(Bad(f"{path}, line {first}", "not CSV", f"not CSV: {error}"))
+        except csv.Error as error:  # a cell that is too long, a zero byte, a quote left open: it goes on after it
+            many = reader.line_num - first
+            told = f", {many + 1:,} lines in one cell: was a quote left open?" * (many > 0)
+            lost.append(Bad(f"{path}, line {first}", "not CSV", f"not CSV: {error}{told}"))
             first = reader.line_num + 1
             continue
         last = reader.line_num
         wrong = next((spoilt.pop(k) for k in range(first, last + 1) if k in spoilt), None)
         if row is not None and wrong is not None:
             lost.append(Bad(f"{path}, line {first}", *wrong))
+        elif row and last - first >= MOST_LINES:
+            detail = f"{last - first + 1:,} lines in one row: was a quote left open?"
+            lost.append(Bad(f"{path}, line {first}", "a row of too many lines", detail))
         elif row and len(row) != len(header):
             detail = f"{len(row)} cells, the header has {len(header)}"
             lost.append(Bad(f"{path}, line {first}", "wrong number of cells", detail))

@@ -61,6 +61,10 @@ class DecisionService:
     def __init__(self, path: Path, *, needs_probability: bool = True) -> None:
         self.path, self.name, self._needs = path, str(path), needs_probability
 
+    def paths(self) -> list[str]:
+        """The one file."""
+        return [self.name]
+
     def labels(self) -> None:
         """Each event offers its own actions."""
 

@@ -60,6 +60,9 @@ class Source(Protocol):
 
     name: str
 
+    def paths(self) -> list[str]:
+        """The files that are read; none of a frame."""
+
     def labels(self) -> tuple[Action, ...] | None:
         """What actions are called, where nobody has said so; None where each round offers its own."""
 
@@ -81,6 +84,9 @@ class Log:
     ) -> None:
         self._source, self._scale, self._bad, self._chunk = source, scale or Scale(), bad, chunk
         self._labels, self._looked = labels, labels is not None
+        self._stamps: dict[str, tuple[int, int]] = {}
+        self.seen = Seen()
+        """Keys of the last reading."""
         self.report: Report | None = None
         """Of the last whole reading; None before it."""
 
@@ -98,6 +104,11 @@ class Log:
         return self._scale.rewards
 
     @property
+    def within(self) -> tuple[float, float] | None:
+        """The declared range of its outcomes, of which losses are shares; None where they are so already."""
+        return self._scale.within
+
+    @property
     def labels(self) -> tuple[Action, ...] | None:
         """What actions are called, in the order of their places; None where each round offers its own.
 
@@ -112,10 +123,22 @@ class Log:
         """K, where all rounds have the same actions."""
         return None if self.labels is None else len(self.labels)
 
+    def _unchanged(self) -> None:
+        """Raise a ValueError where a file is no longer what it was when it was first read."""
+        now = {}
+        for name in self._source.paths():
+            stat = os.stat(name)
+            now[name] = stat.st_size, stat.st_mtime_ns
+        self._stamps = self._stamps or now
+        for name, stamp in now.items():
+            if self._stamps.get(name) != stamp:
+                raise ValueError(f"{name} has changed since it was first read: read the log anew")
+
     def __iter__(self) -> Iterator[Rounds]:
+        self._unchanged()
         labels = self.labels
         tally, order, n = Tally(), Order(), 0
-        seen = Seen()
+        self.seen = seen = Seen()
         for raw in self._source.chunks(labels, self._chunk):
             rounds, bad = examined(raw, labels, self._scale, seen)
             wrong = [one for one in bad if one.reason not in DecisionService.LEFT_OUT]
@@ -126,6 +149,7 @@ class Log:
             n += len(rounds)
             if len(rounds):
                 yield rounds
+        self._unchanged()
         if n == 0 and not tally.first:
             raise ValueError(f"{self.source} has no rounds")
         self.report = Report(n, tally.counts, tuple(tally.first), _notes(order))

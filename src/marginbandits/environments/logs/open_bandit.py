@@ -74,6 +74,10 @@ class _Position:
     def __init__(self, table: Source, position: int) -> None:
         self.name, self._table, self._position = table.name, table, str(position)
 
+    def paths(self) -> list[str]:
+        """The one file."""
+        return self._table.paths()
+
     def labels(self) -> tuple[Action, ...] | None:
         """Items that were shown, at any position."""
         return self._table.labels()

@@ -36,6 +36,10 @@ class Seen:
         """Memory that the keys take."""
         return sum(hashes.nbytes + losses.nbytes for hashes, losses in self._runs)
 
+    def hashes(self) -> Hashes:
+        """Of all keys."""
+        return np.concatenate([np.empty(0, np.uint64), *(known for known, _ in self._runs)])
+
     def add(self, keys: Sequence[Any], losses: Array) -> Array:
         """The loss that each key came with before, NaN if it is new; new ones are kept."""
         hashes = np.array([_hash(key) for key in keys], np.uint64)

@@ -147,6 +147,10 @@ class Table:
                 if part.kinds is not None and name not in part.kinds:
                     raise ValueError(f"{part.name} has no column {name!r}, which {parts[0].name} has")
 
+    def paths(self) -> list[str]:
+        """The files that are read; none of a frame."""
+        return [] if self.parts[0].name == "the frame" else [part.name for part in self.parts]
+
     def files(self) -> list["Table"]:
         """Each table alone."""
         return [Table([part], self.roles, self.named, self.words) for part in self.parts]

@@ -72,6 +72,10 @@ class VowpalWabbit:
         self.path, self.name, self._needs = path, str(path), needs_probability
         self._by_action = _has_a_line_for_each_action(path)
 
+    def paths(self) -> list[str]:
+        """The one file."""
+        return [self.name]
+
     def labels(self) -> tuple[Action, ...] | None:
         """1 to the largest number of an action; None where each has a line of its own."""
         if self._by_action:

@@ -48,6 +48,15 @@ class Estimate:
     policy: str = ""
     against: str = ""
     path: Path | None = None
+    within: tuple[float, float] | None = None
+    """The range that outcomes are shares of, where it is not 0 to 1."""
+
+    @property
+    def given(self) -> Interval:
+        """Mean, low and high in the numbers of the log."""
+        low, high = self.within or (0.0, 1.0)
+        start = 0.0 if self.against else low
+        return Interval(*(start + (high - low) * one for one in (self.value, self.low, self.high)))
 
     @property
     def warnings(self) -> list[str]:
@@ -69,6 +78,10 @@ class Estimate:
         guessed = ", with estimated propensities" if self.estimated_propensities else ""
         how = f"by {METHODS[self.method]}{tuned} from {self.n:,} rounds{guessed}"
         told = f"{what} is {self.value:.{digits}f} ({span}), {how}."
+        if self.within is not None:
+            a, b = self.within
+            own = self.given
+            told += f" Between {a:g} and {b:g} that is {own.mean:.4g} ({own.low:.4g} to {own.high:.4g})."
         return "\n".join([told, *(f"Beware: {one}." for one in self.warnings)])
 
     def describe(self) -> str:

@@ -59,7 +59,7 @@ def value(
     paired = isinstance(evidence, Pair)
     used = difference(evidence, method, parameter) if isinstance(evidence, Pair) else terms(evidence, method, parameter)
     path = None
-    if isinstance(evidence, Pair) and np.array_equal(evidence.first.w, evidence.second.w) and not used.values.any():
+    if isinstance(evidence, Pair) and not evidence.distance.any():
         low = high = 0.0  # the same policy twice
     elif interval == "sequence":
         if method in (*MODELLED, "clipped"):
@@ -67,10 +67,16 @@ def value(
                 f"interval 'sequence' needs terms that do not look ahead, got method {method!r}, whose model or cap "
                 "is chosen on the whole log: take 'ips', 'snips' or 'likelihood'"
             )
+        if estimated_propensities:
+            raise ValueError("interval 'sequence' needs propensities that do not look ahead, and estimated ones do")
         path = sequence(evidence, level)
         low, high = float(path.low[-1]), float(path.high[-1])
     else:
         low, high = _ends(used, method, interval, level, np.random.default_rng(remembered(seed)))
+    findings = list(findings)
+    if low > high or low > used.most or high < used.least:
+        findings.append(_impossible(interval, low, high))
+        low, high = used.least, used.most
     largest = max(evidence.first.largest, evidence.second.largest) if isinstance(evidence, Pair) else evidence.largest
     return Estimate(
         used.value,
@@ -115,6 +121,15 @@ def _interval(
     if interval == "likelihood":
         return likely_interval(values, control, level)
     return (intervals.normal if interval == "normal" else intervals.hall)(values, level)
+
+
+def _impossible(interval: str, low: float, high: float) -> Finding:
+    """That an interval holds no value that could be."""
+    advice = (
+        "The log's propensities are not those that its actions were drawn with, or a few rounds carry all the weight; "
+        "what is shown is all that could be"
+    )
+    return Finding("interval", low, False, f"{interval} says at least {low:.4g} and at most {high:.4g}", advice)
 
 
 def _standard_error(values: Array) -> float:

@@ -16,6 +16,8 @@ events.
 [0.065, 0.719]
 """
 
+import math
+
 import numpy as np
 from scipy import optimize, stats
 
@@ -38,6 +40,8 @@ def most_likely(values: Array, weights: Array) -> tuple[float, float]:
 
 def likely_interval(values: Array, control: Array | None, level: float) -> tuple[float, float]:
     """The values whose likelihood ratio is within the quantile; `control`, n or n x k, has mean 0."""
+    if float(np.ptp(values)) <= 1e-12 * max(1.0, float(np.abs(values).max())):
+        return -math.inf, math.inf  # equal terms: nothing to go by, as for the other intervals
     known = np.empty((len(values), 0)) if control is None else control.reshape(len(values), -1)
     known = known[:, [column.min() < 0.0 < column.max() for column in known.T]]
     scale = float(np.abs(values).max()) or 1.0
@@ -65,11 +69,12 @@ def likely_interval(values: Array, control: Array | None, level: float) -> tuple
         inside, outside = centre, centre + 1e-3 * step
         while excess(outside) < 0.0 and abs(outside - centre) < abs(step):
             inside, outside = outside, centre + min(2.0 * (outside - centre) / step, 1.0) * step
-        crossed = excess(outside) > 0.0
+        crossed = excess(inside) < 0.0 < excess(outside)
         ends.append(float(optimize.brentq(excess, inside, outside, xtol=1e-9 * scale)) if crossed else extreme)
-    return ends[0], ends[1]
+    return min(ends[0], centre), max(ends[1], centre)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a step that is too long is taken back
 def _tilt(moments: Array, start: Array) -> Array:
     """The multipliers at which Σ log(1 + multipliers·moments) is largest, by Newton's method; concave."""
     n, x = len(moments), start
@@ -93,6 +98,7 @@ def _tilt(moments: Array, start: Array) -> Array:
     return x
 
 
+@np.errstate(over="ignore")
 def _log(z: Array, n: int) -> Array:
     """The logarithm, continued below 1/n as a parabola (Owen 2001), so that every multiplier has a value."""
     inside = np.maximum(z, 1.0 / n)

@@ -1,0 +1,129 @@
+"""Logs that once passed without a word, and numbers that were sure of what nobody knows."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import marginbandits as mb
+from marginbandits.cli import main
+from marginbandits.evaluation.off_policy.evidence import Evidence
+from marginbandits.evaluation.off_policy.judging import value
+
+HEADER = "action,reward,probability,note\n"
+
+
+def test_a_quote_left_open_is_told_of(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text(HEADER + "a,1,.5,hi\n" * 10 + 'b,0,.5,"hi\n' + "b,0,.5,hi\n" * 500)
+    with pytest.raises(ValueError, match=r"line 12: not CSV.*501 lines in one cell: was a quote left open"):
+        mb.read_log(file).rounds()
+    file.write_text(HEADER + "a,1,.5,hi\n" + 'b,0,.5,"hi\n' + "b,0,.5,hi\n" * 500 + 'b,0,.5,"hi"\n' + "b,0,.5,hi\n")
+    with pytest.raises(ValueError, match="was a quote left open"):
+        mb.read_log(file).rounds()
+    file.write_text(HEADER + 'a,1,.5,"two\nlines"\nb,0,.5,hi\n')
+    assert len(mb.read_log(file).rounds()) == 2
+
+
+@pytest.mark.parametrize("command", [["evaluate", "--policy", "always:a", "--out"], ["learn", "--out"], ["convert"]])
+def test_a_log_is_never_written_over(tmp_path: Path, command: list[str]) -> None:
+    file, link = tmp_path / "log.jsonl", tmp_path / "link.jsonl"
+    file.write_text('{"action": "a", "reward": 1, "probability": 0.5}\n' * 2)
+    before = file.read_bytes()
+    link.symlink_to(file)
+    name, *options = command
+    found = CliRunner().invoke(main, [name, str(file), *options, str(link)])
+    assert found.exit_code != 0
+    assert "is the log itself" in found.output
+    assert file.read_bytes() == before
+
+
+def test_a_file_that_changes_between_two_passes_is_told_of(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text("x,action,reward,probability\n" + "1,a,1,.5\n2,b,0,.5\n" * 20)
+    log = mb.read_log(file)
+    assert len(log.rounds()) == 40
+    file.write_text(file.read_text() + "1,a,1,.5\n")
+    with pytest.raises(ValueError, match=r"log\.csv has changed since it was first read"):
+        log.rounds()
+
+
+def test_keys_in_two_files_are_found_where_files_are_read_apart(tmp_path: Path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {"x": [1.0, 2.0], "action": ["a", "b"], "reward": [1.0, 0.0], "probability": [0.5, 0.5]}
+    for name, keys in (("one", ["k", "l"]), ("two", ["m", "k"])):
+        parquet.write_table(pyarrow.table({**columns, "key": keys}), tmp_path / f"{name}.parquet")
+    log = mb.read_log(tmp_path)
+    with pytest.raises(ValueError, match=r"two losses for one decision|key"):
+        mb.evaluate("a", log, method="ips")
+    with pytest.raises(ValueError, match="1 keys are in more than one file"):
+        mb.evaluate("a", log, method="ips", spread=map)
+
+
+def test_rows_that_files_leave_out_are_counted(tmp_path: Path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    for name in ("one", "two"):
+        columns = {"x": [1.0] * 9, "action": ["a", "b", "a"] * 3, "reward": [1.0] * 8 + [7.0], "probability": [0.5] * 9}
+        parquet.write_table(pyarrow.table(columns), tmp_path / f"{name}.parquet")
+    log = mb.read_log(tmp_path, bad="skip")
+    mb.evaluate("a", log, method="ips", spread=map)
+    assert log.report is not None
+    assert (log.report.rounds, sum(log.report.skipped.values())) == (16, 2)
+
+
+def test_values_are_told_in_the_numbers_of_the_log(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text("x,action,reward,probability\n" + "1,a,100,.5\n2,b,400,.5\n" * 50)
+    log = mb.read_log(file, reward_range=(0, 500))
+    found = mb.evaluate("b", log, method="snips", outcome="reward", interval="bernstein")
+    assert found.given.mean == pytest.approx(400.0)
+    assert "Between 0 and 500 that is 400 (" in str(found)
+    apart = mb.evaluate("b", log, method="snips", outcome="reward", interval="bernstein", against="a")
+    assert apart.given.mean == pytest.approx(300.0)
+    assert mb.evaluate("b", log, method="snips", interval="bernstein").within is None  # losses of a log of rewards
+
+
+def test_of_two_policies_that_were_never_taken_nothing_is_known() -> None:
+    log = mb.Logged(np.ones((50, 1)), [0] * 50, [0.3] * 25 + [0.7] * 25, [0.98] * 50, n_actions=3)
+    for method in ("ips", "dr", "clipped"):
+        found = mb.evaluate(1, log, against=2, method=method)
+        assert (found.low, found.high) == (-1.0, 1.0)
+    same = mb.evaluate(1, log, against=1, method="ips")
+    assert (same.value, same.low, same.high) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("interval", ["sequence", "bernstein"])
+def test_where_no_value_is_left_propensities_are_wrong(interval: str) -> None:
+    wrong = Evidence(np.full(5000, 10.0), np.tile([0.0, 1.0], 2500))
+    found = value(wrong, "snips", interval=interval)
+    assert (found.low, found.high) == (0.0, 1.0)
+    assert "propensities are not those that its actions were drawn with" in found.warnings[-1]
+
+
+def test_propensities_of_the_whole_log_make_no_sequence() -> None:
+    with pytest.raises(ValueError, match="estimated ones do"):
+        value(Evidence([1.0, 1.0], [0.0, 1.0]), "ips", interval="sequence", estimated_propensities=True)
+
+
+@pytest.mark.parametrize("method", ["ips", "snips", "likelihood"])
+def test_terms_that_are_all_alike_make_no_one_sure(method: Any) -> None:
+    evidence = Evidence(np.tile([2.0, 0.0], 15), np.zeros(30))
+    found = value(evidence, method, interval="likelihood")
+    assert (found.low, found.high) == (0.0, 1.0)
+
+
+def test_likely_intervals_hold_their_value() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        n = int(rng.integers(2, 200))
+        w = rng.choice([0.0, 2.0, 1e9 if rng.random() < 0.1 else 3.0], n)
+        y = (rng.random(n) < 0.1).astype(float)
+        if not w.any():
+            continue
+        for method in ("ips", "snips", "likelihood"):
+            found = value(Evidence(w, y), method, interval="likelihood")
+            assert found.low <= min(found.value, 1.0) + 1e-9
+            assert found.high >= min(found.value, 1.0) - 1e-9
+            assert found.high > found.low

@@ -232,7 +232,7 @@ def test_same_seed_same_policy() -> None:
 def test_what_was_learnt_is_saved_and_served(tmp_path: Any) -> None:
     X, actions, losses, probabilities = made(400)
     names = ["mens", "womens", "none"]
-    policy = mb.MarginPolicy(actions=names, features="fourier", seed=1)
+    policy = mb.MarginPolicy(actions=names, features=mb.Chain([mb.Standardise(), mb.Fourier(20)]), seed=1)
     policy.fit(X, [names[a] for a in actions], losses, probabilities)
     policy.save(tmp_path / "policy.npz")
     served = mb.load(tmp_path / "policy.npz")

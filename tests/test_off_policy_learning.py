@@ -107,7 +107,7 @@ def test_no_round_is_in_its_own_model(monkeypatch: pytest.MonkeyPatch) -> None:
     changed = log._replace(losses=np.where(folds == 0, 1.0 - log.losses, log.losses))
     after, others = targets.dr(changed, folds), np.ones((60, 3), bool)
     others[np.arange(60), log.actions] = False
-    assert np.array_equal(before[(folds == 0)[:, None] & others], after[(folds == 0)[:, None] & others])
+    assert np.allclose(before[(folds == 0)[:, None] & others], after[(folds == 0)[:, None] & others], rtol=1e-12)
     assert not np.allclose(before[(folds == 1)[:, None] & others], after[(folds == 1)[:, None] & others])
 
 
@@ -223,7 +223,8 @@ def test_scikit_learn_can_ask_set_and_clone() -> None:
 
 
 def test_same_seed_same_policy() -> None:
-    one, two = (mb.MarginPolicy(seed=5, features="fourier").fit(*made(200)) for _ in range(2))
+    curves = mb.Chain([mb.Standardise(), mb.Fourier(20)])
+    one, two = (mb.MarginPolicy(seed=5, features=curves).fit(*made(200)) for _ in range(2))
     assert np.array_equal(one.leader_.weights, two.leader_.weights)
     assert one.candidates_ == two.candidates_
 
@@ -231,7 +232,7 @@ def test_same_seed_same_policy() -> None:
 def test_what_was_learnt_is_saved_and_served(tmp_path: Any) -> None:
     X, actions, losses, probabilities = made(400)
     names = ["mens", "womens", "none"]
-    policy = mb.MarginPolicy(actions=names, features="fourier", seed=1)
+    policy = mb.MarginPolicy(actions=names, features=mb.Chain([mb.Standardise(), mb.Fourier(20)]), seed=1)
     policy.fit(X, [names[a] for a in actions], losses, probabilities)
     policy.save(tmp_path / "policy.npz")
     served = mb.load(tmp_path / "policy.npz")
@@ -369,59 +370,3 @@ def test_the_margin_bound_is_near_the_truth_where_a_long_log_is_separable() -> N
     naive = 2.0 * 2.0**j * math.sqrt(0.5) * math.sqrt(sum(2.0 * c**2 for c in paid)) / n
     naive += 3.0 * 2.0 * math.sqrt(math.log(2.0 * 2.3 * (1 + j) ** 2 / 0.05) / (2.0 * n))
     assert right.bound == pytest.approx(naive)
-
-
-# Warm starts.
-
-WARM = [
-    mb.LinUCB(2, seed=0),
-    mb.LinTS(2, seed=0),
-    mb.EpsilonGreedy(2, seed=0),
-    mb.LogisticTS(2, seed=0),
-    mb.SquareCB(2, seed=0),
-    mb.SquareCB(2, weighted=True, seed=0),
-    mb.RegCB(2, seed=0),
-    mb.Bag(2, weighted=True, seed=0),
-    mb.Cover(2, seed=0),
-    mb.Banditron(2, seed=0),
-    mb.Newtron(2, seed=0),
-    mb.SOBA(2, seed=0),
-    mb.NearestNeighbours(2, seed=0),
-    mb.Mixture(2, seed=0),
-    mb.HingeLMC(2, seed=0),
-    mb.SmoothFTL(2, seed=0),
-    mb.EpochGreedy(2, seed=0),
-]
-
-
-@pytest.mark.parametrize("agent", WARM, ids=lambda agent: type(agent).__name__)
-def test_every_learner_learns_from_a_log_that_prefers_the_wrong_action(agent: mb.Learner) -> None:
-    rng = np.random.default_rng(0)
-    X = rng.choice([-1.0, 1.0], (400, 1))
-    right = (X[:, 0] > 0).astype(int)
-    wrong = rng.random(400) < 0.8
-    actions = np.where(wrong, 1 - right, right)
-    losses = (actions != right).astype(float)
-    assert mb.warm_start(agent, X, actions, losses, np.where(wrong, 0.8, 0.2)) is agent
-    if isinstance(agent, mb.EpochGreedy):
-        agent._clock[1] = 1.0  # its next round exploits
-    low, high = np.asarray(agent.laws([[-1.0], [1.0]]))
-    assert low[0] > 0.5
-    assert high[1] > 0.5
-
-
-def test_warm_starts_are_refused_where_they_would_be_wrong() -> None:
-    log: Any = ([[0.1]], [0], [0.5], [0.5])
-    with pytest.raises(ValueError, match="learner must be a Learner"):
-        mb.warm_start(mb.MarginPolicy(), *log)
-    with pytest.raises(ValueError, match="one loss a round"):
-        mb.warm_start(mb.Supervised(2), *log)
-    own = mb.FaithfulHingeLMC(2, n_features=1, horizon=10, weighting="geometric")
-    with pytest.raises(ValueError, match="weighting='mixture'"):
-        mb.warm_start(own, *log)
-    agent = mb.LinUCB(2, seed=0)
-    with pytest.raises(ValueError, match="probabilities must be one for each of 1 actions, got 2"):
-        mb.warm_start(agent, [[0.1]], [0], [0.5], [0.5, 0.5])
-    with pytest.raises(ValueError, match="probability"):
-        mb.warm_start(agent, [[0.1], [0.2]], [0, 1], [0.5, 0.5], [0.5, 0.0])
-    assert agent.state() == {}

@@ -98,8 +98,7 @@ def _settled(
     actions, probabilities = np.empty(n, np.int64), np.empty(n)
     kept = np.empty((n if laws else 1, environment.n_actions))
     for t in range(n):
-        rest = slice(t, None)
-        if learner._run(contexts[rest], losses[rest], actions[rest], probabilities[rest], kept[t * laws :], progress):
+        if learner._run(t, contexts, losses, actions, probabilities, kept, progress):
             break
         context = environment._context(t)
         decision = learner.act(context)

@@ -158,6 +158,7 @@ class Learner(Loop, ABC):
 
     def _run(
         self,
+        first: int,
         contexts: Any,
         losses: Array,
         actions: npt.NDArray[np.int64],
@@ -165,14 +166,16 @@ class Learner(Loop, ABC):
         laws: Array,
         progress: Callable[[], object] | None,
     ) -> bool:
-        """Play and learn all these rounds in compiled code, as `act` and `learn` would, if there is any for them."""
+        """Play and learn all rounds from the first on in compiled code, as `act` and `learn` would, if there is any."""
         with self._lock:
             if self._swift is None or self._names is not None or self._scale or self._called:
                 return False
+            rest = slice(first, None)
             usual = isinstance(contexts, np.ndarray) and contexts.shape[1:] == self._vector
-            rows = contexts if usual else self._reader.many(contexts, self._shape)[1]
+            rows = contexts[rest] if usual else self._reader.many(contexts[rest], self._shape)[1]
             assert rows is not None  # rows of its shape
-            self._swift.run(rows, losses, actions, probabilities, laws, progress)
+            kept = laws[rest] if len(laws) > 1 else laws
+            self._swift.run(rows, losses[rest], actions[rest], probabilities[rest], kept, progress)
             return True
 
     def predict(self, context: Context, *, actions: Any = None) -> Array:

@@ -148,6 +148,7 @@ def test_discovery_found_every_class() -> None:
         mb.Log,
         mb.Rounds,
         mb.MarginPolicy,
+        mb.Estimate,
     }
     claimed = {*LEARNERS, *FEATURES, *SURROGATES, *ENVIRONMENTS, *SCORE_CLASSES, *SPACES, *EXPERTS}
     assert set(CLASSES.values()) == claimed | plain

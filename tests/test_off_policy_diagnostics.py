@@ -83,3 +83,21 @@ def test_probabilities_in_few_digits_are_no_contradiction() -> None:
     for told in (np.full((999, 3), 0.3333), laws.astype(np.float32).astype(float)):
         assert failed(laws, actions, target, told) == set()
     assert failed(laws, actions, target, np.full((999, 3), 0.33)) >= {"propensities"}
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["laws", "no laws"])
+def test_files_of_different_offers_are_joined(whole: bool) -> None:
+    """Two rounds' worth of places here, four there: the same findings as if added one after another."""
+    rng = np.random.default_rng(0)
+    one, other, both = (Watch(0, offers=True) for _ in range(3))
+    weights = []
+    for watch, K in ((one, 2), (other, 4)):
+        laws = rng.dirichlet(np.ones(K), 300)
+        actions = (laws.cumsum(1) < rng.random((300, 1))).sum(1).clip(0, K - 1)
+        p, there = laws[np.arange(300), actions], np.ones((300, K), bool)
+        for each in (watch, both):
+            each.add(actions, p, target=np.full((300, K), 1 / K), available=there, laws=laws if whole else None)
+        weights.append(1 / K / p)
+    w, y = np.concatenate(weights), np.tile([0.0, 1.0], 300)
+    one.join(other)
+    assert [str(found) for found in one.findings(w, y)] == [str(found) for found in both.findings(w, y)]

@@ -190,7 +190,7 @@ POLICIES: list[Any] = [lambda c: np.where([one["age"] > 50 for one in c], "hats"
 
 @pytest.mark.parametrize("policy", POLICIES, ids=["function", "constant", "logged"])
 def test_files_read_apart_give_the_same_numbers(policy: Any, tmp_path: Path) -> None:
-    folder = in_files(tmp_path, 901, 3)
+    folder = in_files(tmp_path, 902, 3)
     options: dict[str, Any] = {"method": ["ips", "snips", "dr", "clipped"], "against": AtRandom()}
 
     def apart(work: Callable[[Any], Any], files: Iterable[Any]) -> Iterable[Any]:
@@ -204,11 +204,32 @@ def test_files_read_apart_give_the_same_numbers(policy: Any, tmp_path: Path) -> 
     assert len(mb.read_log(folder).files()) == 3
 
 
+def test_names_that_come_in_some_files_alone_are_joined_by_name() -> None:
+    """Sums of files that have each a name of their own, against the sums of all rounds."""
+    rng = np.random.default_rng(0)
+    lands = [["DE", "FR"] * 20, ["ES", "DE"] * 20, ["IT", "ES"] * 20]
+    parts = [
+        mb.Rounds([{"land": one} for one in own], np.arange(40) % 2, rng.random(40), labels=("a", "b")) for own in lands
+    ]
+    whole, joined = Ridge(2, folds=4), Ridge(2, folds=4)
+    for model in (whole, joined):
+        model.begin(parts[0])
+    for part in parts:
+        whole.see(part, part.losses)
+        one = joined.fresh()
+        one.see(part, part.losses)
+        joined.join(one)
+    whole.done()
+    joined.done()
+    for part in parts:
+        assert joined.predict(part) == pytest.approx(whole.predict(part), abs=1e-12)
+
+
 @pytest.mark.soak
 def test_dask_with_two_workers_gives_the_same_numbers(tmp_path: Path) -> None:
     from marginbandits.experiments.dask_runner import over_files
 
-    folder = in_files(tmp_path, 901, 3)
+    folder = in_files(tmp_path, 902, 3)
     whole = mb.evaluate("hats", mb.read_log(folder), method=["snips", "dr"], against=AsLogged())
     with over_files("local", workers=2) as spread:
         there = mb.evaluate("hats", mb.read_log(folder), method=["snips", "dr"], against=AsLogged(), spread=spread)

@@ -12,9 +12,9 @@ not, in one pass and without a seed. What each of the others is for: docs/off_po
 >>> loss = (rng.random(2000) < np.where(a == 1, 0.3, 0.6)).astype(float)
 >>> log = Logged(X, a, loss, np.full(2000, 0.5), n_actions=2, seed=0)
 >>> print(evaluate(1, log))
-The mean loss of always 1 is 0.276 (95% interval 0.249 to 0.305), by the doubly robust estimator from 2,000 rounds.
+The mean loss of always 1 is 0.276 (95% interval 0.248 to 0.305), by the doubly robust estimator from 2,000 rounds.
 >>> evaluate(1, log, against=0).ends
-Interval(mean=-0.3484, low=-0.3887, high=-0.307)
+Interval(mean=-0.3484, low=-0.3888, high=-0.3071)
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -92,19 +92,19 @@ class Ridge:
 
     def __init__(self, n_actions: int, folds: int) -> None:
         self._K, self._folds = n_actions, folds
-        self._design = Design()
+        self._design = self._first = Design()
         self._sums: RidgeSums | None = None
         self._theta = np.empty(0)
 
     def begin(self, rounds: Rounds) -> "Ridge":
         """Settle the columns by the first rounds of the log."""
-        self._design.begin(rounds)
+        self._first = self._design.begin(rounds).twin()
         return self
 
     def fresh(self) -> "Ridge":
-        """The same columns, and nothing added up."""
+        """The columns of the first rounds, whatever came since, and nothing added up."""
         made = Ridge(self._K, self._folds)
-        made._design = self._design.twin()
+        made._design = self._first.twin()
         return made
 
     def see(self, rounds: Rounds, outcomes: Array) -> None:

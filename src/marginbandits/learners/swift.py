@@ -129,7 +129,7 @@ def swift_rounds(learner: Any, shape: Shape | None, features: FeatureMap | None)
 def _changed(learner: type, kind: type) -> bool:
     """Whether a class that builds on this kind of learner does anything in its own way, but how it is made."""
     own = {name for one in learner.__mro__[: learner.__mro__.index(kind)] for name in vars(one)}
-    return any(hasattr(kind, name) and not name.startswith(("__", "_abc_", "_compiled")) for name in own)
+    return any(hasattr(kind, name) and not name.startswith(("__", "_abc_")) for name in own)
 
 
 class Swift:

@@ -226,6 +226,16 @@ def learn_row(
 
 
 @kernel
+def _step(totals: Array, error: float, importance: float, length: float, moved: float, rate: float) -> float:
+    """C δ of a row that adds ‖x/N‖² = `length`, where Σ x² s = `moved`."""
+    totals[0] += importance
+    totals[1] += importance * length
+    multiplier = math.sqrt(totals[0] / totals[1])
+    q = multiplier * moved
+    return multiplier * error * -math.expm1(-2.0 * rate * importance * q) / q
+
+
+@kernel
 def _learn_dense(
     state: Array, totals: Array, span: Array, values: Array, target: float, importance: float, rate: float, work: Array
 ) -> None:
@@ -253,11 +263,7 @@ def _learn_dense(
         length += (x / size) * (x / size) if seen else 0.0
         moved += x * x * work[i]
     if moved > 0.0 and length > 0.0:
-        totals[0] += importance
-        totals[1] += importance * length
-        multiplier = math.sqrt(totals[0] / totals[1])
-        q = multiplier * moved
-        step = multiplier * error * -math.expm1(-2.0 * rate * importance * q) / q
+        step = _step(totals, error, importance, length, moved, rate)
         for i in range(n):
             weights[i] += step * values[i] * work[i]
 
@@ -296,11 +302,7 @@ def _learn_sparse(
             length += (x / largest[i]) ** 2
             moved += x * x / (largest[i] * math.sqrt(squares[i]))
     if moved > 0.0 and length > 0.0:
-        totals[0] += importance
-        totals[1] += importance * length
-        multiplier = math.sqrt(totals[0] / totals[1])
-        q = multiplier * moved
-        step = multiplier * error * -math.expm1(-2.0 * rate * importance * q) / q
+        step = _step(totals, error, importance, length, moved, rate)
         for k in range(values.shape[0]):
             i = columns[k]
             if values[k] != 0.0 and squares[i] > 0.0:

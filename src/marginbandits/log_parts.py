@@ -21,7 +21,6 @@ import numpy as np
 import scipy.sparse
 
 from marginbandits import frames
-from marginbandits.arrays import Booleans, Integers, Numbers
 from marginbandits.contexts import read_numbers
 from marginbandits.rounds import Rounds
 from marginbandits.types import Action
@@ -31,14 +30,7 @@ __all__ = ["LogParts", "is_log", "record"]
 
 ROUNDS = 2**16
 """How many rounds are made of a record at a time."""
-
-_RULES = {
-    "actions": (Integers(1, booleans=False), "whole numbers"),
-    "losses": (Numbers(1, finite=False, booleans=True), "numbers"),
-    "probabilities": (Numbers(1, finite=False, booleans=True), "numbers"),
-    "available": (Booleans(2), "booleans, rounds x actions"),
-    "laws": (Numbers(2), "numbers, rounds x actions"),
-}
+_COLUMNS = ("actions", "losses", "probabilities", "available", "laws", "offers")
 
 
 def is_log(thing: Any) -> bool:
@@ -56,7 +48,7 @@ class LogParts:
     def __init__(self, log: Any, n_actions: int | None = None) -> None:
         self._log, self._told = log, n_actions
         self._whole = hasattr(log, "contexts") and hasattr(log, "losses")
-        if not self._whole and not hasattr(log, "__iter__"):
+        if not self._whole and (not hasattr(log, "__iter__") or getattr(log, "shape", None) == ()):
             raise ValueError(f"log must be records of contexts, actions, losses and so on, got {quoted(log)}")
         self.once = not self._whole and iter(log) is log
         self._first: Any = next(iter(log), None) if self.once else None
@@ -125,28 +117,15 @@ class LogParts:
 
 def record(source: Any, *, labels: tuple[Action, ...] | None, part: slice = slice(None), start: int = 0) -> Rounds:
     """Some rounds of a record of anything array-like."""
-    columns: dict[str, Any] = {}
-    for name, (rule, words) in _RULES.items():
-        found = getattr(source, name, None)
-        if found is None:
-            continue
-        try:
-            columns[name] = np.asarray(rule.clean(found[part] if hasattr(found, "__getitem__") else found))
-        except ValueError:
-            raise ValueError(f"{name} must be {words}, got {quoted(found)}") from None
-    offers = getattr(source, "offers", None)
-    contexts = source.contexts
-    if contexts is not None:
-        contexts = _contexts(contexts[part])
-    return Rounds(
-        contexts,
-        columns.pop("actions"),
-        columns.pop("losses"),
-        **columns,
-        offers=None if offers is None else offers[part],
-        labels=labels,
-        start=start,
-    )
+    columns: dict[str, Any] = {name: _cut(getattr(source, name, None), part) for name in _COLUMNS}
+    contexts = None if source.contexts is None else _contexts(_cut(source.contexts, part))
+    return Rounds(contexts, **columns, labels=labels, start=start)
+
+
+def _cut(column: Any, part: slice) -> Any:
+    """Some rounds of a column; what is none is not cut, but refused as it is."""
+    rows = hasattr(column, "__getitem__") and hasattr(column, "__len__") and getattr(column, "shape", None) != ()
+    return column[part] if rows and not isinstance(column, Mapping | type) else column
 
 
 def _contexts(given: Any) -> Any:

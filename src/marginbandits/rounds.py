@@ -21,25 +21,29 @@ One rule for all who make them: whatever is wrong is a `ValueError` with its rou
 (2, 'b', array([0.25]))
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from marginbandits.arrays import Booleans, Integers, Numbers
 from marginbandits.contexts import LARGEST
 from marginbandits.types import Action, Array, Mask
-from marginbandits.validation import quoted
+from marginbandits.validation import Function, Instance, Integer, OneOf, quoted, record
 
-__all__ = ["SURE", "Places", "Rounds", "is_finite", "refuse_rounds"]
+__all__ = ["SURE", "Places", "Progress", "Rounds", "is_finite", "refuse_rounds"]
 
 Contexts: TypeAlias = Any
 """An array, a SciPy sparse matrix, or a list of mappings."""
 Offers: TypeAlias = list[Mapping[Action, Mapping[str, Any]]]
 SURE = 1e-3
 """A law may sum to 1, and agree with a probability, up to this: logs are written in few digits."""
+NOTHING = Instance(type(None))
+Progress = Annotated[Callable[[int], object] | None, OneOf(Function(), NOTHING)]
+"""Told how many rounds there are in each part that is read, or written."""
 _WHOLE = ("labels", "columns", "start")
 """What rounds have together."""
 
@@ -73,29 +77,37 @@ class Places:
         return cls(files, starts, np.concatenate([one.rows for one in parts]), parts[0].unit)
 
 
+Column = Annotated[Array, Numbers(1, finite=False, empty=True, booleans=True)]
+MaybeList = Annotated[list[Any] | None, OneOf(Instance(list), NOTHING)]
+
+
+@record
 @dataclass(frozen=True, slots=True, eq=False)
 class Rounds:
     """Some rounds of a log: see the module. `labels` are what actions are called, `columns` those of numbers."""
 
     contexts: Contexts
-    actions: npt.NDArray[np.int64]
-    losses: Array
-    probabilities: Array | None = None
-    available: Mask | None = None
-    laws: Array | None = None
-    offers: Offers | None = None
-    keys: list[Any] | None = None
-    times: list[Any] | None = None
-    versions: list[Any] | None = None
-    places: Places | None = None
-    labels: tuple[Action, ...] | None = None
-    columns: tuple[str, ...] | None = None
-    beside: dict[str, list[Any]] | None = None
-    start: int = 0
+    actions: Annotated[npt.NDArray[np.int64], Integers(1, empty=True)]
+    losses: Column
+    probabilities: Annotated[Array | None, OneOf(Numbers(1, finite=False, empty=True, booleans=True), NOTHING)] = None
+    available: Annotated[Mask | None, OneOf(Booleans(2, empty=True), NOTHING)] = None
+    laws: Annotated[Array | None, OneOf(Numbers(2, empty=True), NOTHING)] = None
+    offers: Annotated[Offers | None, OneOf(Instance(list), NOTHING)] = None
+    keys: MaybeList = None
+    times: MaybeList = None
+    versions: MaybeList = None
+    places: Annotated[Places | None, OneOf(Instance(Places), NOTHING)] = None
+    labels: Annotated[tuple[Action, ...] | None, OneOf(Instance(tuple), NOTHING)] = None
+    columns: Annotated[tuple[str, ...] | None, OneOf(Instance(tuple), NOTHING)] = None
+    beside: Annotated[dict[str, list[Any]] | None, OneOf(Instance(dict), NOTHING)] = None
+    start: Annotated[int, Integer(0)] = 0
 
     def __post_init__(self) -> None:
         if self.labels is None and self.offers is None:
             raise ValueError("labels must say what actions are called where rounds do not offer their own, got None")
+        for one in self.offers or ():
+            if not isinstance(one, Mapping):
+                raise ValueError(f"offers must be mappings of names to features, got {quoted(one)}")
         n_actions = self.n_actions if self.offers is None else [len(one) for one in self.offers]
         refuse_rounds(self.contexts, self.actions, self.losses, self.probabilities, n_actions, self.start)
         for name in ("offers", "keys", "times", "versions", "places"):
@@ -205,7 +217,12 @@ def refuse_rounds(
     start: int = 0,
 ) -> None:
     """Refuse rounds that cannot have happened, each with its number from `start`; `n_actions` may be one for each."""
-    n = len(actions) if contexts is None else contexts.shape[0] if hasattr(contexts, "shape") else len(contexts)
+    if not (contexts is None or isinstance(contexts, list) or _is_matrix(contexts)):
+        raise ValueError(
+            "contexts must be numbers (rounds x columns, or rounds x actions x columns), a SciPy sparse matrix, or a "
+            f"list of mappings, got {quoted(contexts)}"
+        )
+    n = len(actions) if contexts is None else len(contexts) if isinstance(contexts, list) else contexts.shape[0]
     for name, values in (("actions", actions), ("losses", losses), ("probabilities", probabilities)):
         if values is not None and values.shape != (n,):
             raise ValueError(f"{name} must hold one value for each of {n} rounds, got {values.shape}")
@@ -226,10 +243,18 @@ def refuse_rounds(
                     f"contexts must be mappings of names and values, got {quoted(one)} in round {start + i}"
                 )
     elif scipy.sparse.issparse(contexts):
-        if not (np.abs(contexts.data) <= LARGEST).all():
-            raise ValueError(f"contexts must be finite, got {contexts.data[~(np.abs(contexts.data) <= LARGEST)][0]}")
+        filled = contexts.tocsr().data
+        good = np.abs(filled) <= LARGEST
+        if not good.all():
+            raise ValueError(f"contexts must be finite, got {filled[~good][0]}")
     elif not is_finite(contexts):
         _refuse("contexts must be finite", contexts, np.abs(contexts) <= LARGEST, start)
+
+
+def _is_matrix(contexts: Any) -> bool:
+    if scipy.sparse.issparse(contexts):
+        return contexts.ndim == 2 and contexts.dtype.kind in "fiub"
+    return isinstance(contexts, np.ndarray) and contexts.ndim in (2, 3) and contexts.dtype.kind in "fiub"
 
 
 def is_finite(contexts: Array) -> bool:

@@ -86,12 +86,12 @@ class Logged(Parametrised):
         given = np.array(losses if rewards is None else rewards, float)
         self.losses, self.rewards = as_losses(given, within, rewards=rewards is not None), None
         self.reward_range, self.loss_range = None, None  # what is kept are losses
-        self.contexts = _copied(contexts)
         self.probabilities, self.actions = np.array(probabilities, float), np.array(actions)
         self.n_actions, self.seed = n_actions, remembered(seed)
-        if isinstance(self.contexts, np.ndarray) and self.contexts.ndim == 3 and self.contexts.shape[1] != n_actions:
-            raise ValueError(f"contexts must be n x d, or n x {n_actions} x d, got shape {self.contexts.shape}")
-        refuse_rounds(self.contexts, self.actions, self.losses, self.probabilities, n_actions)
+        if isinstance(contexts, np.ndarray) and contexts.ndim == 3 and contexts.shape[1] != n_actions:
+            raise ValueError(f"contexts must be n x d, or n x {n_actions} x d, got shape {contexts.shape}")
+        refuse_rounds(contexts, self.actions, self.losses, self.probabilities, n_actions)
+        self.contexts = _copied(contexts)
         coin = np.random.default_rng(self.seed).random(len(self.actions))
         self._kept = coin * self.probabilities < self.probabilities.min()
 

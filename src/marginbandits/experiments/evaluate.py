@@ -32,8 +32,8 @@ from marginbandits.experiments.questions import Question, joined, of_file
 from marginbandits.experiments.reward_models import Fitted, reward_model
 from marginbandits.experiments.targets import Target
 from marginbandits.log_parts import LogParts
-from marginbandits.rounds import Rounds
-from marginbandits.validation import Choice, Instance, Integer, ListOf, OneOf, Seed, quoted, validated
+from marginbandits.rounds import Progress, Rounds
+from marginbandits.validation import Choice, Function, Instance, Integer, ListOf, OneOf, Seed, quoted, validated
 
 __all__ = ["evaluate"]
 
@@ -62,8 +62,8 @@ def evaluate(
     n_actions: MaybeCount = None,
     folds: Annotated[int, Integer(2, 100)] = 5,
     seed: Seed = 0,
-    progress: Callable[[int], object] | None = None,
-    spread: Callable[..., Any] | None = None,
+    progress: Progress = None,
+    spread: Annotated[Callable[..., Any] | None, OneOf(Function(), Instance(type(None)))] = None,
 ) -> Estimate | list[Estimate]:
     """The mean loss (or reward) of a policy on the rounds of a log, or its difference to that of another, `against`.
 
@@ -123,7 +123,7 @@ def evaluate(
     return found[0] if isinstance(method, str) else found
 
 
-def _here(parts: LogParts, progress: Callable[[int], object] | None) -> Callable[..., Iterator[Any]]:
+def _here(parts: LogParts, progress: Progress) -> Callable[..., Iterator[Any]]:
     """File after file, in this process."""
 
     def watched(rounds: Iterator[Rounds]) -> Iterator[Rounds]:
@@ -136,7 +136,7 @@ def _here(parts: LogParts, progress: Callable[[int], object] | None) -> Callable
 
 
 def _there(
-    log: Any, spread: Callable[..., Any], question: Question, progress: Callable[[int], object] | None
+    log: Any, spread: Callable[..., Any], question: Question, progress: Progress
 ) -> Callable[..., Iterator[Any]]:
     """The files of a folder, wherever `spread` takes them; in their order."""
     if not hasattr(log, "files"):

@@ -53,15 +53,14 @@ class Target:
             self.name = self.name.replace(type(policy).__name__, type(fitted).__name__)
         elif hasattr(policy, "laws_of"):
             self.name, self._laws = policy.name, policy.laws_of
-        elif hasattr(policy, "laws"):
+        elif callable(getattr(policy, "laws", None)):
             self.name = type(policy).__name__
         elif hasattr(policy, "predict_proba"):
             self.name, self._laws = type(policy).__name__, self._probable
         elif callable(policy):
             self.name = getattr(policy, "__name__", "the policy").replace("<lambda>", "the policy")
-        elif isinstance(policy, list | tuple | np.ndarray) or hasattr(policy, "to_numpy"):
-            self.name, self._laws = "the column", self._column
-            self._policy = policy if isinstance(policy, list | tuple | np.ndarray) else np.asarray(policy)
+        elif _is_column(policy := np.asarray(policy) if hasattr(policy, "to_numpy") else policy):
+            self.name, self._laws, self._policy = "the column", self._column, policy
         else:
             self._check_constant()
             self.name, self._laws = f"always {policy}", self._always
@@ -154,7 +153,7 @@ class Target:
         return found
 
     def _told(self, rounds: Rounds) -> Array:
-        function = self._policy.laws if hasattr(self._policy, "laws") else self._policy
+        function = getattr(self._policy, "laws", self._policy)
         return self._read(
             function(rounds.contexts) if rounds.offers is None else function(rounds.contexts, rounds.offers), rounds
         )
@@ -202,6 +201,18 @@ class Target:
                     f"{rounds.where(bad)}, where {quoted(np.flatnonzero(there[bad]))} are"
                 )
         return laws
+
+
+def _is_column(given: Any) -> bool:
+    """Whether it is a list of actions or of laws, or an array of as many dimensions."""
+    if isinstance(given, np.ndarray):
+        return given.ndim in (1, 2) and not np.ma.is_masked(given)
+    if not isinstance(given, list | tuple):
+        return False
+    laws = (one if isinstance(one, list | tuple) else () for one in given)
+    return all(isinstance(one, str | int | np.integer | np.ndarray | list | tuple) for one in given) and all(
+        isinstance(share, int | float | np.number) for law in laws for share in law
+    )
 
 
 def _padded(several: Any, rounds: Rounds) -> Array:

@@ -18,8 +18,7 @@ decisions, and `Supervised`, which is to be told all losses.
 """
 
 import copy
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,24 +26,25 @@ import numpy.typing as npt
 from marginbandits.contexts import several
 from marginbandits.learners.base import Learner
 from marginbandits.log_parts import LogParts, is_log
-from marginbandits.rounds import Rounds
+from marginbandits.rounds import Progress, Rounds
 from marginbandits.types import Decision, FullInformation
-from marginbandits.validation import quoted
+from marginbandits.validation import Instance, quoted, validated
 
 __all__ = ["taught", "warm_start"]
 
 L = TypeVar("L", bound=Learner)
 
 
+@validated
 def warm_start(
-    learner: L,
+    learner: Annotated[L, Instance(Learner)],
     contexts: Any,
     actions: npt.ArrayLike | None = None,
     losses: npt.ArrayLike | None = None,
     probabilities: npt.ArrayLike | None = None,
     *,
     available: Any = None,
-    progress: Callable[[int], object] | None = None,
+    progress: Progress = None,
 ) -> L:
     """The learner, after learning every round of a log in turn; if any round is refused, none is learnt.
 
@@ -53,8 +53,6 @@ def warm_start(
     columns, `actions` are numbers, or the names that the learner has for them, and `available` is one mask, or one for
     each round.
     """
-    if not isinstance(learner, Learner):
-        raise ValueError(f"learner must be a Learner, got {quoted(learner)}")
     own = getattr(learner, "weighting", "mixture")
     if own != "mixture":
         raise ValueError(f"learner must weigh by the logged probabilities (weighting='mixture'), got {own!r}")

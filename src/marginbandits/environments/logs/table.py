@@ -97,18 +97,20 @@ def roles_of(part: Part, given: Mapping[str, Any]) -> Roles:
     for role in ("action", "loss", "reward", "probability", *OPTIONAL):
         name = given.get(role)
         if name is not None and name not in names and not (role == "probability" and name == "probability"):
-            raise ValueError(f"{role}: {part.name} has no column {name!r}{suggestion(name, names)}")
+            raise ValueError(f"{role}: {part.name} has no column {quoted(name)}{suggestion(name[:80], names)}")
     for name in listed:
         if name not in names and part.kinds is not None:
-            raise ValueError(f"context: {part.name} has no column {name!r}{suggestion(name, names)}")
+            raise ValueError(f"context: {part.name} has no column {quoted(name)}{suggestion(name[:80], names)}")
     beside = tuple(given.get("beside") or ())
     for name in beside:
         if name not in names:
-            raise ValueError(f"{part.name} has no column {name!r} to keep beside{suggestion(name, names)}")
+            raise ValueError(f"{part.name} has no column {quoted(name)} to keep beside{suggestion(name[:80], names)}")
     value = given["loss"] or given["reward"]
     probability = given["probability"]
     if probability is not None and probability not in names:
-        raise ValueError(f"{part.name} has no column {probability!r}: {NEEDED}; there are {', '.join(names[:50])}")
+        raise ValueError(
+            f"{part.name} has no column {quoted(probability)}: {NEEDED}; there are {', '.join(names[:50])}"
+        )
     own = {role: given.get(role) for role in OPTIONAL}
     for role in OPTIONAL:
         if own[role] is None and role in names and role not in listed:
@@ -145,7 +147,7 @@ class Table:
         for part in parts[1:]:
             for name in roles.columns():
                 if part.kinds is not None and name not in part.kinds:
-                    raise ValueError(f"{part.name} has no column {name!r}, which {parts[0].name} has")
+                    raise ValueError(f"{part.name} has no column {quoted(name)}, which {parts[0].name} has")
 
     def paths(self) -> list[str]:
         """The files that are read; none of a frame."""

@@ -20,16 +20,16 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse
 
 from marginbandits.environments.logs.log import Log, kind_of
 from marginbandits.frames import ParquetFile
-from marginbandits.rounds import Rounds
+from marginbandits.rounds import Progress, Rounds
 from marginbandits.types import Action
-from marginbandits.validation import quoted
+from marginbandits.validation import Instance, quoted, validated
 
 __all__ = ["write_log"]
 
@@ -37,8 +37,12 @@ _UNFIT = re.compile(r"[\s|:]")
 """What cannot stand in a name of Vowpal Wabbit's text."""
 
 
+@validated
 def write_log(
-    log: Log | Rounds, path: str | os.PathLike[str], *, progress: Callable[[int], object] | None = None
+    log: Annotated[Log | Rounds, Instance(Log, Rounds)],
+    path: Annotated[str | os.PathLike[str], Instance(str, os.PathLike)],
+    *,
+    progress: Progress = None,
 ) -> int:
     """Write a log, or some rounds, to a file in the format that its name ends in; returns how many rounds.
 
@@ -46,8 +50,6 @@ def write_log(
     """
     target = Path(path)
     kind = kind_of(target, None)
-    if not isinstance(log, Log | Rounds):
-        raise ValueError(f"log must be a Log or Rounds, got {quoted(log)}")
     if kind == "csv":
         raise ValueError(f"{target}: logs are written as .parquet, .jsonl, .vw or .dsjson: CSV does not hold them all")
     parts: Iterable[Rounds] = [log] if isinstance(log, Rounds) else log

@@ -148,6 +148,7 @@ class MarginPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         """A decision drawn from the law of one context."""
         return self._fitted.act(context, available=available)
 
+    @validated
     def certify(
         self,
         contexts: Any,

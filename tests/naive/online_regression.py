@@ -97,6 +97,18 @@ def step_of(totals: Array, error: float, h: float, length: float, moved: float, 
     return float(error * (1 - np.exp(-2 * rate * h * c * moved)) / moved)
 
 
+def _larger(rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
+    state = _states(rng, 3, _width(rng))
+    return state[0], state[1], state[2], pick(rng, 0.5, 3.0) * some(rng, state.shape[1])
+
+
+@twin(online_regression._grow, _larger)
+def grow(weights: Array, squares: Array, largest: Array, values: Array) -> None:
+    grown = (np.abs(values) > largest) & (squares > 0)
+    weights[grown] *= largest[grown] / np.abs(values[grown])
+    largest[grown] = np.abs(values[grown])
+
+
 def _lesson(rng: np.random.Generator) -> tuple[Array, Array, Array, Places, Array, float, float, float]:
     d = _width(rng)
     totals = pick(rng, np.zeros(2), rng.uniform(1.0, 9.0, 2))

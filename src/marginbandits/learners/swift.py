@@ -44,9 +44,11 @@ def _featured_dense(contexts, t, learning, features):  # type: ignore[no-untyped
     """No columns, and the features of context t, after they have learnt it or before; or that it has a bad value."""
     moments, limit, clip, columns, omega, phase, named, nowhere, rows = features
     one = contexts[t : t + 1]
+    strange = 0.0
     for j in range(one.shape[1]):
-        if not abs(one[0, j]) <= LARGEST:
-            return False, nowhere, rows[0]
+        strange += 0.0 if abs(one[0, j]) <= LARGEST else 1.0
+    if strange > 0.0:
+        return False, nowhere, rows[0]
     if learning:
         learn_moments(one, moments, limit, clip, named)
     standardise(one, moments, clip, LARGEST, named, rows)

@@ -1,9 +1,11 @@
 """Logs that once passed without a word, and numbers that were sure of what nobody knows."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
 from click.testing import CliRunner
 
@@ -25,6 +27,31 @@ def test_a_quote_left_open_is_told_of(tmp_path: Path) -> None:
         mb.read_log(file).rounds()
     file.write_text(HEADER + 'a,1,.5,"two\nlines"\nb,0,.5,hi\n')
     assert len(mb.read_log(file).rounds()) == 2
+
+
+def test_one_word_does_not_make_a_column_of_numbers_one_of_words(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    rows = [f"{age},a,1,0.5" for age in range(20, 60)]
+    file.write_text("\n".join(["age,action,reward,probability", *rows[:30], "3l,a,0,0.5", *rows[30:]]) + "\n")
+    with pytest.raises(ValueError, match=r"line 32: column 'age' has '3l' among numbers.*words=\['age'\]"):
+        mb.read_log(file).rounds()
+    log = mb.read_log(file, bad="skip")
+    assert log.rounds().contexts.shape == (40, 1)
+    assert log.report is not None
+    assert log.report.skipped == {"a word among numbers": 1}
+    assert mb.read_log(file, words=["age"]).rounds().contexts[30] == {"age": "3l"}
+    with pytest.raises(ValueError, match="words: the context has no column 'agg'; did you mean 'age'"):
+        mb.read_log(file, words=["agg"])
+
+
+@pytest.mark.parametrize("kind", ["frame", "jsonl"])
+def test_codes_are_words_where_that_is_said(tmp_path: Path, kind: str) -> None:
+    entries = {"area": [10, 20, None], "action": [0, 1, 0], "reward": [0, 1, 1], "probability": [0.5] * 3}
+    source: Any = pyarrow.table(entries)
+    if kind == "jsonl":
+        source = tmp_path / "log.jsonl"
+        source.write_text("".join(json.dumps(one) + "\n" for one in pyarrow.table(entries).to_pylist()))
+    assert [one["area"] for one in mb.read_log(source, words=["area"]).rounds().contexts] == ["10", "20", None]
 
 
 @pytest.mark.parametrize("command", [["evaluate", "--policy", "always:a", "--out"], ["learn", "--out"], ["convert"]])

@@ -26,7 +26,8 @@ def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--probability", default="probability", show_default=True, help="Column of its probability."),
         click.option("--no-probability", is_flag=True, help="The log has none: little can be learnt from it."),
         click.option("--context", help=f"Columns of the context, {several}; all that have no role by default."),
-        *(click.option(f"--{role}", help=f"Column of {words}.") for role, words in _WORDS.items()),
+        click.option("--words", help=f"Columns of it that hold names, though they look like numbers, {several}."),
+        *(click.option(f"--{role}", help=f"Column of {what}.") for role, what in _WHAT.items()),
         click.option("--actions", help=f"What actions there are, {several}; any other is bad."),
         click.option("--reward-range", type=(float, float), metavar="LOW HIGH", help="Rewards lie within these."),
         click.option("--loss-range", type=(float, float), metavar="LOW HIGH", help="Losses (or costs) do."),
@@ -38,7 +39,7 @@ def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-_WORDS = {
+_WHAT = {
     "available": "actions that were available",
     "law": "the law it was drawn from",
     "offers": "what the round offered, with features",
@@ -53,7 +54,7 @@ def log_read(source: Path, options: dict[str, Any], beside: list[str] | None = N
     from marginbandits.environments.logs.log import read_log
     from marginbandits.experiments.arguments import names
 
-    context, actions = options["context"], options["actions"]
+    context, words, actions = options["context"], options["words"], options["actions"]
     labels = None if actions is None else [int(one) if one.isdecimal() else one for one in names(actions)]
     return read_log(
         source,
@@ -64,6 +65,7 @@ def log_read(source: Path, options: dict[str, Any], beside: list[str] | None = N
         context=None if context is None else list(names(context)),
         **{role: options[role] for role in _ROLES},
         beside=beside or None,
+        words=None if words is None else list(names(words)),
         actions=labels,
         reward_range=options["reward_range"],
         loss_range=options["loss_range"],

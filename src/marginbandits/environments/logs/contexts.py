@@ -1,7 +1,8 @@
 """Contexts of a log in a table: numbers as an array where all are numbers, and names and values otherwise.
 
-Which of the two is settled by the columns' types or, in CSV, by the first rows, and holds for the whole log: a row that
-does not fit is bad, and says why. By name, a gap is None, which learners take for a value of its own.
+Which of the two is settled by the columns' types or, in CSV, by the first rows, and holds for the whole log. There a
+column is of numbers if nine in ten of its filled cells are (`MOSTLY`). A row that does not fit is bad, and says why. By
+name, a gap is None, which learners take for a value of its own.
 """
 
 import json
@@ -19,6 +20,8 @@ from marginbandits.validation import quoted
 
 __all__ = ["Contexts", "Reading", "refuse_entries", "refuse_offer"]
 
+MOSTLY = 0.9
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -28,7 +31,7 @@ class Reading:
     named: bool | None
     others: frozenset[str]
     words: frozenset[str] = frozenset()
-    """Columns of text files that are no numbers, whatever they look like."""
+    """Columns of names, whatever they look like."""
 
 
 class Contexts:
@@ -59,6 +62,10 @@ class Contexts:
             found = [{name: value for name, value in one.items() if name not in others} for one in objects]
         else:
             found = [{name: one[name] for name in wanted if name in one} for one in objects]
+        for name in self._reading.words:
+            for one in found:
+                if one.get(name) is not None:
+                    one[name] = str(one[name])
         refuse_entries(found, self._entries, wrong)
         return found
 
@@ -99,6 +106,7 @@ class Contexts:
                 f"column {odd[0]!r} holds neither numbers nor text nor lists, so it can be no context; give it a role "
                 "(time=, key=), or name the columns that are context by context=[...]"
             )
+        kinds = {name: "text" if name in self._reading.words else kinds[name] for name in names}
         numeric = all(kinds[name] in ("number", "boolean") for name in names)
         if numeric and not self._reading.named:
             return block.matrix(names), tuple(names)
@@ -109,6 +117,8 @@ class Contexts:
         for name in names:
             if kinds[name] == "number":
                 columns[name] = self._gapped(name, block.numbers(name), wrong)
+            elif name in self._reading.words:
+                columns[name] = [None if cell is None else str(cell) for cell in block.values(name)]
             else:
                 columns[name] = block.values(name)
         found = _by_name(columns, len(block))
@@ -125,7 +135,9 @@ class Contexts:
             self._numeric = frozenset(
                 name
                 for name, cells in filled.items()
-                if name not in self._reading.words and cells and all(number(cell) is not None for cell in cells)
+                if name not in self._reading.words
+                and cells
+                and sum(number(cell) is not None for cell in cells) >= MOSTLY * len(cells)
             )
         columns: dict[str, Any] = {}
         for name in names:
@@ -136,7 +148,9 @@ class Contexts:
             columns[name] = numbers = block.numbers(name)
             for row in np.flatnonzero(np.isnan(numbers)).tolist():
                 if cells[row]:
-                    detail = f"column {name!r} has {quoted(cells[row])} among numbers"
+                    detail = (
+                        f"column {name!r} has {quoted(cells[row])} among numbers: if it has names, say words=[{name!r}]"
+                    )
                     wrong.setdefault(row, ("a word among numbers", detail))
         words = [name for name in names if name not in self._numeric]
         if self._reading.named is False and words:

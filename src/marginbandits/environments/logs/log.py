@@ -35,7 +35,7 @@ from marginbandits.environments.logs.vowpal_wabbit import VowpalWabbit
 from marginbandits.ranges import MaybeRange, one_range
 from marginbandits.rounds import Rounds
 from marginbandits.types import Action
-from marginbandits.validation import Choice, Instance, Integer, ListOf, OneOf, Seed, quoted, validated
+from marginbandits.validation import Choice, Instance, Integer, ListOf, OneOf, Seed, quoted, suggestion, validated
 
 __all__ = ["FORMATS", "Log", "Source", "kind_of", "read_log"]
 
@@ -52,6 +52,7 @@ _ENDINGS = {
 NOTHING = Instance(type(None))
 Name = Annotated[str | None, OneOf(Instance(str), NOTHING)]
 """Of a column."""
+Names = Annotated[Sequence[str] | None, OneOf(ListOf(Instance(str)), NOTHING)]
 CHUNK = 8192
 
 
@@ -213,7 +214,8 @@ def read_log(
     time: Name = None,
     key: Name = None,
     version: Name = None,
-    beside: Annotated[Sequence[str] | None, OneOf(ListOf(Instance(str)), NOTHING)] = None,
+    beside: Names = None,
+    words: Names = None,
     actions: Annotated[Sequence[Action] | None, OneOf(ListOf(OneOf(Instance(str), Integer())), NOTHING)] = None,
     reward_range: MaybeRange = None,
     loss_range: MaybeRange = None,
@@ -228,6 +230,7 @@ def read_log(
     unless named. `actions` declares what actions there are: any other is bad. `bad` rows are an error that names them,
     or are left out and counted. `named` contexts are mappings even if all is numbers. `format` is for files whose
     names do not say it. `beside` are columns to keep as they are, and no context: what another policy would have done.
+    `words` are columns of the context that hold names, though they look like numbers: codes, or areas.
     """
     if loss is not None and reward is not None:
         raise ValueError(f"give loss or reward, got {loss!r} and {reward!r}")
@@ -242,7 +245,7 @@ def read_log(
             raise FileNotFoundError(f"there is no file {source}")
     options = {"labels": labels, "bad": bad, "chunk": chunk}
     if kind in ("vw", "dsjson"):
-        _refuse_columns(kind, action, loss, reward, context, available, law, offers, time, key, version, beside)
+        _refuse_columns(kind, action, loss, reward, context, available, law, offers, time, key, version, beside, words)
         reader = VowpalWabbit if kind == "vw" else DecisionService
         scale = Scale("cost", within=(0.0 - within[1], 0.0 - within[0]) if reward_range and within else within)
         return Log(reader(source, needs_probability=probability is not None), scale=scale, **options)  # type: ignore[arg-type]  # as declared
@@ -264,7 +267,11 @@ def read_log(
     _choose_outcome(given, parts[0].names(), reward_range, loss_range)
     roles = roles_of(parts[0], given)
     scale = Scale("reward" if given["reward"] else "loss", bool(given["reward"]), within)
-    return Log(Table(parts, roles, named), scale=scale, **options)  # type: ignore[arg-type]  # as declared
+    for name in words or ():
+        if parts[0].kinds is not None and name not in (roles.context or ()):
+            known = [] if isinstance(roles.context, str) else list(roles.context or ())
+            raise ValueError(f"words: the context has no column {quoted(name)}{suggestion(name[:80], known)}")
+    return Log(Table(parts, roles, named, frozenset(words or ())), scale=scale, **options)  # type: ignore[arg-type]  # as declared
 
 
 def _choose_outcome(given: dict[str, Any], names: Sequence[str], rewards: Any, losses: Any) -> None:

@@ -117,7 +117,7 @@ def test_chunks_and_whole_logs_give_the_same_numbers(monkeypatch: pytest.MonkeyP
         mb.evaluate(best, log, method=methods), mb.evaluate(best, parts, method=methods), strict=True
     ):
         assert tuple(one.ends) == pytest.approx(tuple(other.ends), rel=1e-9)
-        assert len(one.findings) == len(other.findings) == 9
+        assert len(one.findings) == len(other.findings) == 10
     monkeypatch.setattr(log_parts, "ROUNDS", 77)
     assert tuple(mb.evaluate(best, log).ends) == pytest.approx(tuple(mb.evaluate(best, parts).ends), rel=1e-9)
     assert mb.evaluate(best, logged(log)).value == pytest.approx(mb.evaluate(best, log).value)

@@ -13,6 +13,7 @@ whether one process reads all files or several read one each.
 """
 
 import itertools
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -35,6 +36,8 @@ _COLUMNS = ("actions", "losses", "probabilities", "available", "laws", "offers")
 
 def is_log(thing: Any) -> bool:
     """Whether it is a log rather than contexts alone: a record, or what yields `Rounds`."""
+    if isinstance(thing, str | os.PathLike):
+        raise ValueError(f"contexts must be a log that mb.read_log gives, not the name of a file, got {quoted(thing)}")
     if hasattr(thing, "losses") and hasattr(thing, "contexts"):
         return True
     if isinstance(thing, list | tuple):
@@ -48,12 +51,16 @@ class LogParts:
     def __init__(self, log: Any, n_actions: int | None = None) -> None:
         self._log, self._told = log, n_actions
         self._whole = hasattr(log, "contexts") and hasattr(log, "losses")
+        if isinstance(log, str | os.PathLike):
+            raise ValueError(f"log must be what mb.read_log gives, not the name of a file, got {quoted(log)}")
         if not self._whole and (not hasattr(log, "__iter__") or getattr(log, "shape", None) == ()):
             raise ValueError(f"log must be records of contexts, actions, losses and so on, got {quoted(log)}")
         self.once = not self._whole and iter(log) is log
         self._first: Any = next(iter(log), None) if self.once else None
         first = log if self._whole else self._first if self.once else next(iter(log), None)
-        if first is None:
+        if first is None or (
+            hasattr(first, "actions") and hasattr(first.actions, "__len__") and not len(first.actions)
+        ):
             raise ValueError("log has no rounds")
         for name in ("contexts", "actions", "losses"):
             if not hasattr(first, name):
@@ -64,7 +71,10 @@ class LogParts:
         """K; 0 where rounds offer their own."""
 
     def _count(self, first: Any) -> int:
+        known = getattr(self._log, "labels", None) or getattr(first, "labels", None)
         if self._told is not None:
+            if known is not None and len(known) != self._told:
+                raise ValueError(f"n_actions must be the log's {len(known)}, got {self._told}")
             return self._told
         for source in (self._log, first):
             for name in ("labels", "n_actions"):

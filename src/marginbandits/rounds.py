@@ -12,6 +12,7 @@
     beside          other columns of the log, by name, that somebody wants to see as they are
     places          where each round stands: a file, and a row or line in it
     start           the number of the first of them in their file, or in their log
+    within, rewards the range of which losses are shares, where the log has declared one; whether it has rewards
 
 One rule for all who make them: whatever is wrong is a `ValueError` with its round.
 
@@ -34,7 +35,7 @@ from marginbandits.contexts import LARGEST
 from marginbandits.types import Action, Array, Mask
 from marginbandits.validation import Function, Instance, Integer, OneOf, quoted, record
 
-__all__ = ["SURE", "Places", "Progress", "Rounds", "is_finite", "refuse_rounds"]
+__all__ = ["LEAST", "SURE", "Places", "Progress", "Rounds", "is_finite", "refuse_rounds"]
 
 Contexts: TypeAlias = Any
 """An array, a SciPy sparse matrix, or a list of mappings."""
@@ -44,7 +45,9 @@ SURE = 1e-3
 NOTHING = Instance(type(None))
 Progress = Annotated[Callable[[int], object] | None, OneOf(Function(), NOTHING)]
 """Told how many rounds there are in each part that is read, or written."""
-_WHOLE = ("labels", "columns", "start")
+LEAST = 1e-60
+"""Nothing is drawn with a lower probability; and powers of one over it are numbers still."""
+_WHOLE = ("labels", "columns", "start", "within", "rewards")
 """What rounds have together."""
 
 
@@ -101,6 +104,8 @@ class Rounds:
     columns: Annotated[tuple[str, ...] | None, OneOf(Instance(tuple), NOTHING)] = None
     beside: Annotated[dict[str, list[Any]] | None, OneOf(Instance(dict), NOTHING)] = None
     start: Annotated[int, Integer(0)] = 0
+    within: Annotated[tuple[float, float] | None, OneOf(Instance(tuple), NOTHING)] = None
+    rewards: bool = False
 
     def __post_init__(self) -> None:
         if self.labels is None and self.offers is None:
@@ -130,6 +135,10 @@ class Rounds:
 
     def __len__(self) -> int:
         return len(self.actions)
+
+    def __repr__(self) -> str:
+        chances = "" if self.probabilities is not None else ", no probabilities"
+        return f"<{len(self):,} rounds of {self.n_actions} actions{chances}>"
 
     @property
     def at(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -164,8 +173,12 @@ class Rounds:
         place = int(self.actions[i])
         return self.labels[place] if self.offers is None and self.labels else list((self.offers or [])[i])[place]
 
-    def take(self, rows: npt.NDArray[np.int64]) -> "Rounds":
-        """Some of the rounds, in ascending order."""
+    def take(self, rows: Any) -> "Rounds":
+        """Some of the rounds, in ascending order: by their numbers, by a mask or by a slice."""
+        try:
+            rows = np.arange(len(self))[rows if isinstance(rows, slice) or len(rows) else slice(0)]
+        except IndexError as error:
+            raise ValueError(f"rows must be among {len(self)} rounds: {error}") from None
         found: dict[str, Any] = {}
         for one in fields(self):
             value = getattr(self, one.name)
@@ -191,6 +204,8 @@ class Rounds:
         found: dict[str, Any] = {}
         for one in fields(cls):
             values = [getattr(part, one.name) for part in parts]
+            if one.name in ("keys", "times", "versions") and any(value is not None for value in values):
+                values = [value or [None] * len(part) for value, part in zip(values, parts, strict=True)]
             if one.name in _WHOLE or values[0] is None:
                 found[one.name] = values[0]
             elif isinstance(values[0], dict):
@@ -232,7 +247,7 @@ def refuse_rounds(
         _refuse(f"actions must be whole numbers from 0 to {most - 1}", actions, inside, start)
     _refuse("losses must lie in [0, 1]", losses, (losses >= 0) & (losses <= 1), start)
     if probabilities is not None:
-        inside = (probabilities > 0) & (probabilities <= 1)
+        inside = (probabilities >= LEAST) & (probabilities <= 1)
         _refuse("probabilities must lie above 0 and at most at 1", probabilities, inside, start)
     if contexts is None:
         return

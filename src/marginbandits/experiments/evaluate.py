@@ -1,9 +1,9 @@
 """What a policy would have lost, from the log of another: the one call.
 
 The default is the doubly robust estimator, with a cross-fitted ridge regression and Hall's interval. Doubly robust,
-because it is unbiased whatever the model is worth and needs no choice between losses and rewards (inverse propensity
-weighting of losses near 1 is noise); Hall's, because weights are skewed, and it covers where the normal interval does
-not, in one pass and without a seed. What each of the others is for: docs/off_policy.md.
+because it is unbiased (if the propensities are true) however poor the model, and needs no choice between losses and
+rewards (inverse propensity weighting of losses near 1 is noise); Hall's, because weights are skewed, and it covers
+where the normal interval does not, in one pass and without a seed. What each of the others is for: docs/off_policy.md.
 
 >>> import numpy as np
 >>> from marginbandits.environments import Logged
@@ -55,7 +55,7 @@ def evaluate(
     level: Level = 0.95,
     against: Any = None,
     model: Any = None,
-    outcome: Annotated[str, Choice("loss", "reward")] = "loss",
+    outcome: Annotated[str | None, OneOf(Choice("loss", "reward"), Instance(type(None)))] = None,
     progressive: bool = False,
     propensities: Annotated[str, Choice("logged", "estimate")] = "logged",
     parameter: MaybeParameter = None,
@@ -67,12 +67,15 @@ def evaluate(
 ) -> Estimate | list[Estimate]:
     """The mean loss (or reward) of a policy on the rounds of a log, or its difference to that of another, `against`.
 
+    Which of the two is said by `outcome`; unless it is, the log's own: rewards where it has a column of these.
     A policy is a learner, frozen or `progressive`; a function of contexts; an action; or a column of actions
     (`targets`). A log is what `mb.read_log` gives, a record of arrays, or anything that yields such (`log_parts`).
     Several methods give several estimates, from the same passes: one, and one more before it where a `model` is fitted
     (`reward_models`). `progress` is told of rounds as they are read; `spread` reads the files of a folder elsewhere
     (`dask_runner.over_files`), to the same numbers.
     """
+    if outcome is None:
+        outcome = "reward" if getattr(log, "rewards", None) is True else "loss"
     methods = [method] if isinstance(method, str) else list(method)
     parts = LogParts(log, n_actions)
     modelled = any(one in MODELLED for one in methods)
@@ -97,7 +100,10 @@ def evaluate(
                 fitted.join(seen)
         fitted.done()
     judged = list(over(question.judged))
-    evidence, findings = joined(judged)
+    if spread is None:
+        for target in targets:
+            target.done()
+    evidence, findings = joined(judged, labels)
     if interval == "sequence" and against is not None and any(one.guessed for one in judged):
         raise ValueError(
             "interval 'sequence' of a difference to the log's own policy needs its laws, and the log has none"
@@ -118,7 +124,7 @@ def evaluate(
         )
         for one in methods
     ]
-    if getattr(log, "within", None) is not None and log.rewards == (outcome == "reward"):
+    if getattr(log, "within", None) is not None and bool(log.rewards) == (outcome == "reward"):
         found = [replace(one, within=log.within) for one in found]
     return found[0] if isinstance(method, str) else found
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from marginbandits.evaluation.off_policy.balance import Balance
 from marginbandits.evaluation.off_policy.diagnostics import Finding, Watch
 from marginbandits.evaluation.off_policy.evidence import Evidence, Gatherer, Pair
 from marginbandits.experiments.reward_models import Model
@@ -27,6 +28,7 @@ class Judged:
 
     gathered: list[Gatherer]
     watches: list[Watch]
+    balance: Balance | None
     distances: list[Array] = field(default_factory=list)
     guessed: bool = False
     """Whether the laws of one are not known, though its weights are."""
@@ -64,10 +66,13 @@ class Question:
         found = Judged(
             [Gatherer() for _ in self.targets],
             [Watch(self.n_actions, self.labels, offers=self.offers) for _ in self.targets],
+            None if self.offers else Balance(self.n_actions),
         )
         for one in self._drawn(rounds):
             y, p = self._outcomes(one), one.probabilities
             assert p is not None
+            if found.balance is not None:
+                found.balance.add(one)
             predicted = None if self.model is None else self.model.predict(one)
             taken = None if predicted is None else predicted[one.at]
             played = [target.laws(one) for target in self.targets]
@@ -105,7 +110,7 @@ def of_file(work: Any, log: Any) -> tuple[Any, Any, Any]:
     return work(iter(LogParts(log))), log.report, log.seen.hashes()
 
 
-def joined(parts: Sequence[Judged]) -> tuple[Evidence | Pair, list[Finding]]:
+def joined(parts: Sequence[Judged], labels: Sequence[Action] | None) -> tuple[Evidence | Pair, list[Finding]]:
     """What all files say together."""
     first, *others = parts
     for other in others:
@@ -113,9 +118,13 @@ def joined(parts: Sequence[Judged]) -> tuple[Evidence | Pair, list[Finding]]:
             one.join(more)
         for watch, also in zip(first.watches, other.watches, strict=True):
             watch.join(also)
+        if first.balance is not None and other.balance is not None:
+            first.balance.join(other.balance)
         first.distances += other.distances
     evidence = [one.evidence() for one in first.gathered]
     findings = [one.findings(each.w, each.y) for one, each in zip(first.watches, evidence, strict=True)]
+    if first.balance is not None:
+        findings[0].append(first.balance.finding(labels or range(first.watches[0].n_actions)))
     if len(evidence) == 1:
         return evidence[0], findings[0]
     doubts = [replace(one, name=f"{one.name} (against)") for one in findings[1] if not one.good]

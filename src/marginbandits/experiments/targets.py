@@ -19,7 +19,7 @@ import numpy.typing as npt
 from marginbandits.experiments.log_policies import AsLogged, Learning, place_of, sure
 from marginbandits.learners.base import Learner
 from marginbandits.learners.off_policy import MarginPolicy
-from marginbandits.learners.warm import taught
+from marginbandits.learners.warm import places_of, taught
 from marginbandits.rounds import Rounds
 from marginbandits.types import Action, Array
 from marginbandits.validation import quoted
@@ -44,6 +44,8 @@ class Target:
         self.guessed = False
         """Whether its laws are not known, though its weights are: the log's own policy, in a log without laws."""
         self.name = "the policy"
+        if isinstance(policy, type) and issubclass(policy, Learner):
+            raise ValueError(f"{name} must be a learner, got the class: make one, {policy.__name__}(…)")
         if progressive and not isinstance(policy, Learner):
             raise ValueError(f"progressive is for learners, got {quoted(policy)} as {name}")
         self._laws: Callable[[Rounds], Any] = self._told
@@ -86,14 +88,8 @@ class Target:
         if labels is None:
             if names is not None:
                 raise ValueError(f"{self._argument} must have no actions of its own where rounds offer theirs")
-        elif names is not None and labels != tuple(range(len(labels))):
-            if set(names) != set(labels):
-                raise ValueError(f"{self._argument} must have the log's actions {quoted(labels)}, got {quoted(names)}")
-            self._order = [names.index(one) for one in labels]
-        elif learner.n_actions != len(labels):
-            raise ValueError(
-                f"{self._argument} must have the log's {len(labels)} actions, got {learner.n_actions} of them"
-            )
+        else:
+            self._order = places_of(learner, labels, self._argument)
         if progressive:
             self._policy = copy.deepcopy(learner)
 
@@ -101,6 +97,13 @@ class Target:
     def ordered(self) -> bool:
         """Whether it must see rounds in order, from the first on: as one that learns, or is a column, must."""
         return self._laws in (self._learning, self._column)
+
+    def done(self) -> None:
+        """All rounds were asked for: a column must end with them."""
+        if self._laws == self._column and self._at != len(self._policy):
+            raise ValueError(
+                f"{self._argument} must have one entry for each of the log's {self._at} rounds, got {len(self._policy)}"
+            )
 
     def laws(self, rounds: Rounds) -> Array:
         """What the policy would have done in these rounds."""

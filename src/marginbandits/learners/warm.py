@@ -27,10 +27,10 @@ from marginbandits.contexts import several
 from marginbandits.learners.base import Learner
 from marginbandits.log_parts import LogParts, is_log
 from marginbandits.rounds import Progress, Rounds
-from marginbandits.types import Decision, FullInformation
+from marginbandits.types import Action, Decision, FullInformation
 from marginbandits.validation import Instance, quoted, validated
 
-__all__ = ["taught", "warm_start"]
+__all__ = ["places_of", "taught", "warm_start"]
 
 L = TypeVar("L", bound=Learner)
 
@@ -61,6 +61,9 @@ def warm_start(
     if is_log(contexts):
         if any(one is not None for one in (actions, losses, probabilities, available)):
             raise ValueError("give a log alone, or contexts, actions, losses and probabilities")
+        within, scale = getattr(contexts, "within", None), learner._scale
+        if within is not None and scale is not None and (scale.low, scale.high) != tuple(within):
+            raise ValueError(f"learner must have the log's range {within}, got {(scale.low, scale.high)}")
         pupil = copy.deepcopy(learner)
         for rounds in LogParts(contexts, learner.n_actions):
             taught(pupil, rounds)
@@ -76,18 +79,35 @@ def warm_start(
     return learner
 
 
+def places_of(learner: Learner, labels: tuple[Action, ...], argument: str) -> list[int]:
+    """The learner's place of each of a log's actions: by name, or by place where one of the two has no names.
+
+    0 to K - 1 are no names where the learner's are others. A learner without names takes words in their order; other
+    numbers are refused, because its own would look the same and mean something else.
+    """
+    names, K = learner.actions, len(labels)
+    plain = labels == tuple(range(K))
+    if names is not None and set(names) == set(labels):
+        return [names.index(one) for one in labels]
+    if names is not None and not plain:
+        raise ValueError(f"{argument} must have the log's actions {quoted(labels)}, got {quoted(names)}")
+    if learner.n_actions != K:
+        raise ValueError(f"{argument} must have the log's {K} actions, got {learner.n_actions} of them")
+    if names is None and not plain and any(not isinstance(one, str) for one in labels):
+        raise ValueError(f"{argument} must have the log's actions by name: actions={quoted(list(labels))}")
+    return list(range(K))
+
+
 def taught(learner: Learner, rounds: Rounds) -> None:
     """Teach a learner some rounds, whose actions are its own by name, or by place where it has no names."""
     if rounds.probabilities is None:
         raise ValueError("a learner needs the probability of each decision, and the log has none")
     taken: list[Any] = rounds.actions.tolist()
-    named = rounds.offers is not None or learner.actions is not None
-    if named:
-        numbers = rounds.labels is not None and rounds.labels == tuple(range(len(rounds.labels)))
-        if learner.actions is not None and numbers and rounds.offers is None:
-            taken = [learner.actions[place] for place in taken]
-        else:
-            taken = [rounds.name(i) for i in range(len(rounds))]
+    order = None if rounds.labels is None else places_of(learner, rounds.labels, "learner")
+    if rounds.offers is not None:
+        taken = [rounds.name(i) for i in range(len(rounds))]
+    elif order is not None and learner.actions is not None:
+        taken = [learner.actions[order[place]] for place in taken]
     decisions = list(map(Decision, taken, rounds.probabilities.tolist()))
     scale = learner._scale
     what: dict[str, Any] = {}
@@ -98,9 +118,8 @@ def taught(learner: Learner, rounds: Rounds) -> None:
             scale.given(rounds.losses), scale.low, scale.high
         ).tolist()
     masks = rounds.available
-    if masks is not None and learner.actions is not None and rounds.labels is not None:
-        order = {name: place for place, name in enumerate(rounds.labels)}
-        masks = masks[:, [order.get(name, place) for place, name in enumerate(learner.actions)]]
+    if masks is not None and order is not None:
+        masks = masks[:, np.argsort(order)]
     learner.learn_many(
         rounds.contexts,
         decisions,

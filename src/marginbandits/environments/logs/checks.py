@@ -17,7 +17,7 @@ from marginbandits.contexts import LARGEST
 from marginbandits.environments.logs.bad import Bad
 from marginbandits.environments.logs.seen import Seen
 from marginbandits.ranges import as_losses
-from marginbandits.rounds import SURE, Offers, Places, Rounds, is_finite
+from marginbandits.rounds import LEAST, SURE, Offers, Places, Rounds, is_finite
 from marginbandits.types import Action, Array, Mask
 from marginbandits.validation import quoted
 
@@ -36,8 +36,9 @@ class Scale:
     within: tuple[float, float] | None = None
 
     def __str__(self) -> str:
-        low, high = self.within or (0.0, 1.0)
-        return f"a number in [{low:.15g}, {high:.15g}]"
+        if self.within is None:
+            return f"a number in [0, 1], or say {'reward' if self.rewards else 'loss'}_range=(low, high)"
+        return f"a number in [{self.within[0]:.15g}, {self.within[1]:.15g}]"
 
 
 _BY_ROW = (
@@ -105,7 +106,15 @@ def examined(
     kept = raw if good is None else raw.take(good)
     fields = {name: getattr(kept, name) for name in _BY_ROW if name != "values"}
     own = labels if raw.offers is None else None
-    rounds = Rounds(**fields, losses=_some(losses, good), places=kept.places, labels=own, columns=raw.columns)
+    rounds = Rounds(
+        **fields,
+        losses=_some(losses, good),
+        places=kept.places,
+        labels=own,
+        columns=raw.columns,
+        within=scale.within,
+        rewards=scale.rewards,
+    )
     return rounds, sorted(raw.lost + bad, key=_number) if raw.lost else bad
 
 
@@ -128,6 +137,7 @@ def _faults(
         yield np.isnan(p), "no probability", says(rule, "probability")
         never = ": an action that is never drawn cannot have been"
         yield p == 0, "probability is 0", lambda row: says(rule, "probability")(row) + never
+        yield (p > 0) & (p < LEAST), "probability of nothing", says(f"{rule}, and at least {LEAST:g}", "probability")
         yield ~((p > 0) & (p <= 1)), "probability outside (0, 1]", says(rule, "probability")
     n = np.arange(len(losses))
     places = np.maximum(raw.actions, 0)

@@ -242,4 +242,4 @@ def _number(value: Any) -> float:
 
 def _each(events: Sequence[_Event], name: str) -> list[Any] | None:
     found = [one.event.get(name) for one in events]
-    return found if found and all(one is not None for one in found) else None
+    return found if any(one is not None for one in found) else None

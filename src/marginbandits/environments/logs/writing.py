@@ -116,6 +116,8 @@ def _each(rounds: Rounds, lines: Callable[[Rounds, int], str]) -> Iterator[str]:
 def _context(rounds: Rounds, i: int) -> dict[str, Any]:
     """By name, whatever it is."""
     contexts = rounds.contexts
+    if contexts is None:
+        return {}
     if isinstance(contexts, list):
         return dict(contexts[i] or {})
     if scipy.sparse.issparse(contexts):
@@ -201,12 +203,17 @@ def _table(rounds: Rounds, columns: dict[str, type] | None) -> dict[str, Any]:
         if clash:
             raise ValueError(f"the context column {clash[0]!r} has the name of a column of logs: rename it")
         found |= {name: contexts[:, j] for j, name in enumerate(_columns(rounds))}
+    elif contexts is None:
+        pass
     elif columns is not None:
         found |= {name: [one[name] for one in contexts] for name in columns}
     else:
         found["context"] = [_dumped(_context(rounds, i)) for i in range(len(rounds))]
+    kinds = {isinstance(one, str) for one in rounds.labels or ()}
+    if len(kinds) > 1:
+        raise ValueError(f"a column of Parquet has words or numbers, and actions are both: {quoted(rounds.labels)}")
     found["action"] = [rounds.name(i) for i in range(len(rounds))]
-    if len({type(one) for one in found["action"]}) > 1 or not isinstance(found["action"][0], int):
+    if rounds.offers is not None:
         found["action"] = list(map(str, found["action"]))
     found["loss"] = rounds.losses
     if rounds.probabilities is not None:

@@ -30,6 +30,7 @@ rarer outcome: 500 rounds that count
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -66,20 +67,19 @@ class Finding:
         return f"{self.name}: {self.text}" + (f". {self.advice}" if not self.good else "")
 
 
-def chance(mean: float, square: float, cube: float, n: int, slack: float = 0.0) -> float:
+def chance(mean: Any, square: Any, cube: Any, n: int, slack: float = 0.0) -> Any:
     """The p-value of Ex = 0, from the means of x, x² and x³: two-sided, by Hall's transformation of the t statistic.
 
-    A mean within `slack` of 0 is 0: logs are written in few digits.
+    A mean within `slack` of 0 is 0: logs are written in few digits. Of arrays, one for each.
     """
-    variance = max(square - mean**2, 0.0)
-    if abs(mean) <= slack or mean == 0.0:
-        return 1.0
-    if n < 2 or variance <= 1e-15 * square:
-        return 0.0
-    skew = (cube - 3.0 * mean * square + 2.0 * mean**3) / variance**1.5
-    t, root = mean / math.sqrt(variance / (n - 1)), math.sqrt(n)
+    variance = np.maximum(square - mean**2, 0.0)
+    sure = (n < 2) | (variance <= 1e-15 * square)
+    safe = np.where(sure, 1.0, variance)
+    skew = (cube - 3.0 * mean * square + 2.0 * mean**3) / safe**1.5
+    t, root = mean / np.sqrt(safe / max(n - 1, 1)), math.sqrt(n)
     a = skew / (3.0 * root)
-    return float(2.0 * special.ndtr(-abs(t + a * t**2 + a**2 * t**3 / 3.0 + skew / (6.0 * root))))
+    p = 2.0 * special.ndtr(-np.abs(t + a * t**2 + a**2 * t**3 / 3.0 + skew / (6.0 * root)))
+    return np.where(np.abs(mean) <= slack, 1.0, np.where(sure, 0.0, p))
 
 
 class Watch:
@@ -196,7 +196,7 @@ class Watch:
             self._frequencies(),
         ]
         counted = weights > 0.0
-        events = min(int((counted & (outcomes >= 0.5)).sum()), int((counted & (outcomes < 0.5)).sum()))
+        events = min(int((counted & (outcomes > 0.0)).sum()), int((counted & (outcomes < 1.0)).sum()))
         text = f"{events:,} rounds that count"
         found.append(Finding("rarer outcome", float(events), events >= FEW, text, _FEW_EVENTS))
         return found
@@ -217,7 +217,7 @@ class Watch:
 
     def _weights(self, weights: Array) -> Finding:
         x = weights - 1.0
-        p = chance(float(x.mean()), float((x**2).mean()), float((x**3).mean()), len(x), DIGITS)
+        p = float(chance(x.mean(), (x**2).mean(), (x**3).mean(), len(x), DIGITS))
         mean = float(weights.mean())
         advice = (
             "Propensities are too small for what was taken, or not those of the log"
@@ -229,7 +229,7 @@ class Watch:
     def _inverse(self) -> Finding:
         x = self.surplus / self.n
         there = float(self.inverse[0].sum()) / self.n - float(x[0])
-        p = chance(float(x[0]), float(x[1]), float(x[2]), self.n, DIGITS * there)
+        p = float(chance(x[0], x[1], x[2], self.n, DIGITS * there))
         mean = there + float(x[0])
         advice = (
             "They are too small: propensities of another policy, or of an action within a slate?"
@@ -267,7 +267,7 @@ class Watch:
     def _chance_of(self, action: int) -> float:
         n = self.n
         a, b, c = (float(one) / n for one in self.inverse[:, action])
-        return chance(a - 1.0, b - 2.0 * a + 1.0, c - 3.0 * b + 3.0 * a - 1.0, n, DIGITS)
+        return float(chance(a - 1.0, b - 2.0 * a + 1.0, c - 3.0 * b + 3.0 * a - 1.0, n, DIGITS))
 
 
 _SUMS = ("n", "counts", "offered", "inverse", "surplus", "mass", "impossible", "with_laws", "gaps", "spreads")

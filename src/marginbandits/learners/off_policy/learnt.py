@@ -58,7 +58,9 @@ class LearntPolicy(Learner):
         self._start(Shape(False, width, False, width == CODES))
         assert self._map is not None
         if self._names is not None:
-            self._names._observe(rows)
+            assert isinstance(rows, Sparse)
+            for i in range(len(rows)):  # as learners learn them: one round claims columns at a time
+                self._names._observe(rows.between(slice(i, i + 1)))
             rows = self._names._transform(rows)
         self._map.observe(rows)
         return dense(self._map.transform(rows))

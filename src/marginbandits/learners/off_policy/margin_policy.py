@@ -20,6 +20,7 @@ array([1, 0])
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -107,7 +108,9 @@ class MarginPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         """
         type(self)(**self.get_params(deep=False))  # parameters may have been set since
         columns = _named(actions, losses, probabilities, rewards, available)
-        policy, log = as_features(self, read_rounds(self, contexts, columns, self.actions))
+        policy, whole = as_features(self, read_rounds(self, contexts, columns, self.actions))
+        filled = np.flatnonzero(whole.rows.any(0))  # of names, most columns may be free
+        log = whole._replace(rows=whole.rows[:, filled])
         if len(log.losses) < self.folds:
             raise ValueError(f"contexts must be at least as many as the {self.folds} folds, got {len(log.losses)}")
         rng = np.random.default_rng(self.seed)
@@ -121,10 +124,13 @@ class MarginPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             leader = choosing.constant_leader(log, paid)
         else:
             leader = choosing.leader(self.surrogate, log.rows, paid, choice)
-        policy._follow(leader.weights[:, :-1], choosing.CONSTANT * leader.weights[:, -1])
+        wide = np.zeros((policy.n_actions, whole.rows.shape[1] + 1))
+        wide[:, filled], wide[:, -1] = leader.weights[:, :-1], leader.weights[:, -1]
+        self.certificate_ = margin_bound(log, leader.weights, choosing.CONSTANT)
+        leader = replace(leader, weights=wide)
+        policy._follow(wide[:, :-1], choosing.CONSTANT * wide[:, -1])
         self.policy_, self.leader_, self.regularisation_, self.candidates_ = policy, leader, choice, found
         self.classes_ = np.array(policy.actions if policy.actions is not None else range(policy.n_actions))
-        self.certificate_ = margin_bound(log, leader.weights, choosing.CONSTANT)
         return self
 
     def predict(self, contexts: Any, *, available: Any = None) -> npt.NDArray[Any]:

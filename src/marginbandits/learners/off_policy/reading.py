@@ -47,6 +47,9 @@ def read_rounds(
         strange = [name for name, value in columns.items() if value is not None]
         if strange:
             raise ValueError(f"give a log alone, or columns, got a log and {strange[0]}")
+        own, within = one_range(estimator.reward_range, estimator.loss_range), getattr(contexts, "within", None)
+        if own is not None and within is not None and own != tuple(within):
+            raise ValueError(f"the log has its own range {within}: leave out reward_range and loss_range, got {own}")
         rounds = _whole(contexts, estimator.n_actions, names)
     else:
         rounds = _columns(estimator, contexts, columns, names)

@@ -75,7 +75,9 @@ def log_read(source: Path, options: dict[str, Any], beside: list[str] | None = N
 
 
 def refuse_source(source: Path, target: Path) -> None:
-    """What is written must not be what is read."""
+    """What is written must have a folder, and not be what is read."""
+    if not target.parent.is_dir():
+        raise click.UsageError(f"there is no folder {target.parent}")
     if target.exists() and target.samefile(source):
         raise click.UsageError(f"{target} is the log itself: give another file to write to")
 

@@ -157,9 +157,13 @@ class Target:
 
     def _told(self, rounds: Rounds) -> Array:
         function = getattr(self._policy, "laws", self._policy)
-        return self._read(
-            function(rounds.contexts) if rounds.offers is None else function(rounds.contexts, rounds.offers), rounds
-        )
+        given = (rounds.contexts,) if rounds.offers is None else (rounds.contexts, rounds.offers)
+        try:
+            found = function(*given)
+        except Exception as error:
+            error.add_note(f"{self._argument} is called with the contexts of {len(rounds):,} rounds, not of one")
+            raise
+        return self._read(found, rounds)
 
     def _read(self, given: Any, rounds: Rounds) -> Array:
         """Laws as they are, or actions as laws that are sure."""

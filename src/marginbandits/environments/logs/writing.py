@@ -49,7 +49,12 @@ def write_log(
     `progress` is called with the number of rounds of each part that is written.
     """
     target = Path(path)
-    kind = kind_of(target, None)
+    try:
+        kind = kind_of(target, None)
+    except ValueError:
+        raise ValueError(
+            f"{target} must end in .parquet, .jsonl, .vw or .dsjson; text may be compressed (.gz)"
+        ) from None
     if kind == "csv":
         raise ValueError(f"{target}: logs are written as .parquet, .jsonl, .vw or .dsjson: CSV does not hold them all")
     parts: Iterable[Rounds] = [log] if isinstance(log, Rounds) else log

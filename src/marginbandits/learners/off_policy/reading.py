@@ -112,11 +112,13 @@ def _columns(
         values = as_losses(np.asarray(given.losses, float), within, rewards=name == "rewards")
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be numbers, got {quoted(given.losses)}") from None
+    low, high = within or (0.0, 1.0)
+    for i, one in enumerate(np.asarray(given.losses, float).ravel().tolist()):
+        if not low <= one <= high:
+            hint = "" if within else ", or say reward_range=(low, high)"
+            raise ValueError(f"{name} must lie in [{low:g}, {high:g}]{hint}, got {one:g} in round {i}")
     given.losses = values
-    try:
-        return record(given, labels=labels)
-    except ValueError as error:
-        raise ValueError(str(error).replace("losses must", f"{name} must, as losses,")) from None
+    return record(given, labels=labels)
 
 
 def _read_actions(

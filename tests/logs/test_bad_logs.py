@@ -23,7 +23,11 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     ({"probability": -0.5}, "probability outside (0, 1]", "probability must be .*, got .*-0.5"),
     ({"probability": None}, "no probability", "probability must be .*, got (None|''|nan)"),
     ({"reward": None}, "no reward", r"reward must be a number in \[0, 1\], got (None|''|nan)"),
-    ({"reward": 2}, "reward outside its range", r"reward must be a number in \[0, 1\], got .*2"),
+    (
+        {"reward": 2},
+        "reward outside its range",
+        r"reward must be .* \[0, 1\], or say reward_range=.*, got .*2",
+    ),
     ({"action": "z"}, "unknown action", r"action must be one of \['a', 'b'\], got 'z'"),
     ({"action": None}, "unknown action", "action must be one of .*, got (None|'')"),
     ({"key": "k0"}, "the same decision twice", "key 'k0' was there before, with the same reward"),

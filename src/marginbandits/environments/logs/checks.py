@@ -36,9 +36,13 @@ class Scale:
     within: tuple[float, float] | None = None
 
     def __str__(self) -> str:
-        if self.within is None:
-            return f"a number in [0, 1], or say {'reward' if self.rewards else 'loss'}_range=(low, high)"
-        return f"a number in [{self.within[0]:.15g}, {self.within[1]:.15g}]"
+        low, high = self.within or (0.0, 1.0)
+        return f"a number in [{low:.15g}, {high:.15g}]"
+
+    @property
+    def way_out(self) -> str:
+        """What to say where numbers lie outside."""
+        return f", or say {'reward' if self.rewards else 'loss'}_range=(low, high)" if self.within is None else ""
 
 
 _BY_ROW = (
@@ -130,7 +134,8 @@ def _faults(
     yield raw.actions < 0, "unknown action", says(f"action must be {known}", "action")
     yield np.isnan(losses), f"no {scale.name}", says(f"{scale.name} must be {scale}", "value")
     outside = ~((losses >= 0) & (losses <= 1))
-    yield outside, f"{scale.name} outside its range", says(f"{scale.name} must be {scale}", "value")
+    rule = f"{scale.name} must be {scale}{scale.way_out}"
+    yield outside, f"{scale.name} outside its range", says(rule, "value")
     p = raw.probabilities
     if p is not None:
         rule = "probability must be a number above 0 and at most 1"

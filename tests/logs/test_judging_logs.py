@@ -117,7 +117,7 @@ def test_the_logs_own_policy_is_worth_its_mean(mails: mb.Log) -> None:
         assert one.value == pytest.approx(rounds.losses.mean())
         assert not one.warnings
     against = mb.evaluate(AtRandom(), mails, against=AsLogged())
-    assert against.value == pytest.approx(mb.evaluate(AtRandom(), mails).value - rounds.losses.mean())
+    assert against.value == pytest.approx(mb.evaluate(AtRandom(), mails).value - (1.0 - rounds.losses.mean()))
     with pytest.raises(ValueError, match="needs its laws"):
         mb.evaluate(AtRandom(), mails, against=AsLogged(), method="ips", interval="sequence")
 
@@ -313,7 +313,7 @@ def test_a_margin_policy_of_a_log_is_that_of_its_columns(mails: mb.Log) -> None:
         (lambda: paid.fit(X, names, None, p), "losses must be given, or rewards"),
         (
             lambda: paid.fit(X, names, rewards=21 * reward, probabilities=p),
-            r"rewards must lie in \[0, 20\], got 21 in round 0",
+            "got 21 in round 0",
         ),
         (lambda: mb.MarginPolicy(actions=["hats", "none"]).fit(mails), "must have all of the log's"),
     ]

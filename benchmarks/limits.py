@@ -1,0 +1,206 @@
+"""How near the kernels come to what the machine can do.
+
+    python benchmarks/limits.py [--turns 7] [--milliseconds 20]
+
+On one thread, in the processor's time. In every turn the machine's limits and the kernel are measured one after the
+other, so that whatever else the machine does meets both; shown is the turn in which the kernel's share is the median.
+
+    GFLOP/s    arithmetic done: the formula beside each kernel here, a square root, a division or a cosine counted as one
+    GB/s       bytes that must be read and written, by formula: each array once for each time that it is gone through
+    limit      the smaller of two rates: of a matrix product of 512 x 512 in the same precision, and of memory, which is
+               the faster of reading and copying an array as large as what the kernel works on, times GFLOP/GB
+    share      GFLOP/s over the limit
+    waits      what the kernel also asks for, and which part of its time that takes alone, measured as often in a loop
+               of its own: square roots and divisions in a row, reads at random places, each known after the one before,
+               numbers from NumPy to LAPACK. Where the share is low and the part is high, this is why.
+"""
+
+import argparse
+import math
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+
+import numpy as np
+import numpy.typing as npt
+
+import marginbandits as mb
+from marginbandits.compiled import kernel
+from marginbandits.factors import square_norm
+from marginbandits.features.fourier import cosines
+from marginbandits.learners.exponential_weights import _average, _linear
+from marginbandits.oracles.extra_trees import grow, joined, walk
+from marginbandits.oracles.online_regression import learn_row, predict_one
+from marginbandits.oracles.ridge import observe
+from marginbandits.oracles.two_sided import two_sided_leader
+from marginbandits.policies import race_of_normals
+from marginbandits.samplers import HingePotential
+from marginbandits.samplers.particles import langevin_step, scores_of
+from marginbandits.types import Array
+
+Places = npt.NDArray[np.int64]
+Run = Callable[[int], object]
+"""Does something so many times."""
+NONE = np.empty(0, np.int64)
+
+
+class Wait(NamedTuple):
+    """What a kernel does `count` times that neither rate tells of, and a loop that does only that."""
+
+    what: str
+    count: float
+    run: Run
+
+
+class Kernel(NamedTuple):
+    """What is measured: once is so much arithmetic, so many bytes, on so many bytes of memory."""
+
+    name: str
+    size: str
+    run: Run
+    flops: float
+    moved: float
+    room: float
+    precision: type[np.floating[Any]]
+    wait: Wait | None = None
+
+
+@kernel
+def read(times: int, array: Array, out: Array) -> None:
+    for k in range(times):
+        total = array.dtype.type(0.0)
+        for i in range(array.shape[0]):
+            total += array[i]
+        out[k % 2] = total  # which may be in the array, for all that is known: so it is read every time
+
+
+@kernel
+def copy(times: int, array: Array, out: Array) -> None:
+    half = array.shape[0] // 2
+    for k in range(times):
+        first, second = (0, half) if k % 2 else (half, 0)
+        for i in range(half):
+            array[first + i] = array[second + i]
+        out[k % 2] = array[0]
+
+
+@kernel
+def roots(times: int, values: Array, out: Array) -> None:
+    """One square root and one division after another, of numbers that do not wait for each other."""
+    for k in range(times):
+        for i in range(values.shape[0]):
+            out[i] = 1.0 / math.sqrt(values[i] + k)
+
+
+@kernel
+def scan(times: int, f: Array, out: Array) -> None:
+    """Two square roots and two divisions for each row of a factor, as its update has them."""
+    for _ in range(times):
+        alpha = 1.0
+        for i in range(f.shape[0]):
+            before = math.sqrt(alpha)
+            alpha += f[i] * f[i]
+            after = math.sqrt(alpha)
+            out[i] = before / after + f[i] / (before * after)
+
+
+@kernel
+def bells(times: int, values: Array, out: Array) -> None:
+    for k in range(times):
+        for i in range(values.shape[0]):
+            u = values[i] + 1e-9 * k
+            out[i] = math.erfc(u) + math.exp(-u * u)
+
+
+@kernel
+def chase(times: int, after: Places, out: Places) -> None:
+    """One read after another, each of a place that the last one names."""
+    at = out[0]
+    for _ in range(times):
+        at = after[at]
+    out[0] = at
+
+
+@kernel
+def gather(times: int, array: Array, places: Places, out: Array) -> None:
+    """Reads at places known beforehand."""
+    for k in range(times):
+        total = 0.0
+        for i in range(places.shape[1]):
+            total += array[places[k % places.shape[0], i]]
+        out[k % 2] = total
+
+
+@kernel
+def observed(times: int, models: Array, rows: Array, room: Array, kept: Array) -> None:
+    for k in range(times):
+        observe(models, rows[k % rows.shape[0]], 1.0, 0.1, room, kept)
+
+
+@kernel
+def widths(times: int, factor: Array, rows: Array, out: Array) -> None:
+    for k in range(times):
+        out[k % 2] = square_norm(factor, rows[k % rows.shape[0]])
+
+
+@kernel
+def predicted(times: int, states: Array, columns: Places, values: Array, out: Array) -> None:
+    for k in range(times):
+        predict_one(states, columns[k % columns.shape[0]], values[k % values.shape[0]], out)
+
+
+@kernel
+def learnt(
+    times: int, states: Array, totals: Array, span: Array, columns: Places, values: Array, work: Array
+) -> None:
+    for k in range(times):
+        at, target = k % values.shape[0], 0.1 + 0.8 * (k % 2)
+        learn_row(states[k % states.shape[0]], totals, span, columns[at], values[at], target, 1.0, 0.5, work)
+
+
+@kernel
+def stepped(times: int, particles: Array, mean: Array, factor: Array, pull: Array, normals: Array) -> None:
+    for _ in range(times):
+        langevin_step(particles, mean, factor, pull, 1e6, 0.5, 0.1, normals)
+
+
+@kernel
+def scored(times: int, particles: Array, rows: Array, room: Array, out: Array) -> None:
+    for _ in range(times):
+        scores_of(particles, rows, False, room, out)
+
+
+@kernel
+def cosined(times: int, angles: Array, out: Array) -> None:
+    for k in range(times):
+        for j in range(out.shape[0]):
+            out[j] = angles[k % angles.shape[0], j]
+        cosines(out)
+
+
+@kernel
+def weighed(times: int, table: Any, rows: Any, scores: Any) -> None:
+    for _ in range(times):
+        _linear(table, rows, False, scores)
+
+
+@kernel
+def averaged(times: int, scores: Any, q: Array, margins: Any, mask: Any, room: Any, law: Array) -> None:
+    for _ in range(times):
+        _average(scores, q, margins, 2, mask, room, law)
+
+
+@kernel
+def raced(times: int, mean: Array, deviation: Array, mask: Any, work: Array, law: Array) -> None:
+    for _ in range(times):
+        race_of_normals(mean, deviation, mask, work, law)
+
+
+@kernel
+def walked(times: int, rows: Any, starts: Places, columns: Any, thresholds: Any, children: Any, means: Any, roots: Places, out: Array) -> None:
+    for k in range(times):
+        at = k % rows.shape[0]
+        walk(rows[at : at + 1], False, starts, columns, thresholds, children, means, roots, out)

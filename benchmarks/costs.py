@@ -1,9 +1,10 @@
 """What one round costs against rounds done, actions and columns, for every learner that competes.
 
-    python benchmarks/costs.py [--seconds 8] [--figure docs/images/costs.png]
+    python benchmarks/costs.py [--seconds 6] [--figure docs/images/costs.png]
 
-A round is `act` and `learn` from Python, in microseconds of the processor's time on one thread: the mean over the rounds
-of a window, those that find a leader or grow a tree among them. Labels are of a linear rule, contexts dense vectors.
+A round is `act` and `learn` from Python, in microseconds of the processor's time on one thread: the mean over the
+rounds of a window, those that find a leader or grow a tree among them. Contexts are dense vectors, labels of a linear
+rule.
 
     against t    20 columns, 10 actions: the rounds from t to 5t/4, to t = 10^6 or as far as `--seconds` go. What
                  has compiled rounds plays those in between with `simulate`, and at most 2,000 rounds of a window.
@@ -33,7 +34,7 @@ import marginbandits as mb
 from marginbandits.experiments.specs import known_learners
 from marginbandits.pictures import figure
 from marginbandits.state import TooLargeError
-from marginbandits.types import Array, FullInformation
+from marginbandits.types import FullInformation
 
 SIZES = {"t": (100, 1_000, 10_000, 100_000, 1_000_000), "K": (2, 10, 100, 1_000), "d": (10, 100, 1_000, 10_000)}
 FROM = {"t": 1_000, "K": 10, "d": 100}
@@ -94,12 +95,13 @@ class Game:
 
     def skip(self, until: int, budget: float) -> None:
         """The same in compiled code, where there is any: those rounds are not on the clock."""
-        end = time.process_time() + budget
-        while self.t < until and time.process_time() < end and getattr(self.agent, "_swift", None) is not None:
+        end, count = time.process_time() + budget, 1
+        while self.t < until and time.process_time() < end and self.agent._swift is not None:
             first = self.t % len(self.losses)
-            some = slice(first, min(len(self.losses), first + until - self.t))
+            some = slice(first, min(len(self.losses), first + count, first + until - self.t))
             mb.simulate(self.agent, mb.Oblivious.of(self.contexts[some], self.losses[some]), laws=False)
             self.t += some.stop - some.start
+            count *= 2
 
     def point(self, size: int, first: int, last: int) -> Point:
         """Of the rounds from `first` to `last`; the worst is that of all rounds so far, but for the very first."""
@@ -142,10 +144,9 @@ def against_size(
         except TooLargeError as error:
             found.append(Left(size, str(error).split(": ")[-1]))
             continue
-        end = time.process_time() + budget
-        game.play(10, budget / 2)
-        game.skip(rounds, end - time.process_time())
-        game.play(rounds + rounds // 4, max(end - time.process_time(), budget / 4))
+        game.play(10, budget / 4.0)
+        game.skip(rounds, budget / 4.0)
+        game.play(rounds + rounds // 4, budget / 2.0)
         point = game.point(size, max(1, min(rounds, 4 * game.t // 5)), game.t)
         before = found[-1] if found else None
         growth = point.cost / before.cost if isinstance(before, Point) else 1.0
@@ -265,7 +266,7 @@ def once_slow(budget: float, K: int = 1_000, d: int = 50) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=8.0, help="of each learner against t; 2.5 times that in all")
+    parser.add_argument("--seconds", type=float, default=6.0, help="of each learner against t; 2.5 times that in all")
     parser.add_argument("--rounds", type=int, default=max(SIZES["t"]), help="the largest t")
     parser.add_argument("--largest", type=int, default=max(SIZES["d"]), help="the largest K and d")
     parser.add_argument("--learners", default="", help="names with commas between them; all by default")

@@ -1,6 +1,6 @@
 """What one round costs against rounds done, actions and columns, for every learner that competes.
 
-    python benchmarks/costs.py [--seconds 6] [--figure docs/images/costs.png]
+    python benchmarks/costs.py [--seconds 4] [--figure docs/images/costs.png]
 
 A round is `act` and `learn` from Python, in microseconds of the processor's time on one thread: the mean over the
 rounds of a window, those that find a leader or grow a tree among them. Contexts are dense vectors, labels of a linear
@@ -266,7 +266,7 @@ def once_slow(budget: float, K: int = 1_000, d: int = 50) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=6.0, help="of each learner against t; 2.5 times that in all")
+    parser.add_argument("--seconds", type=float, default=4.0, help="of each learner against t; 2.5 times that in all")
     parser.add_argument("--rounds", type=int, default=max(SIZES["t"]), help="the largest t")
     parser.add_argument("--largest", type=int, default=max(SIZES["d"]), help="the largest K and d")
     parser.add_argument("--learners", default="", help="names with commas between them; all by default")

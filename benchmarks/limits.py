@@ -45,10 +45,10 @@ Run = Callable[[int], object]
 
 
 class Wait(NamedTuple):
-    """What a kernel does `count` times that neither rate tells of, and a loop that does only that."""
+    """What a kernel does so `often` that neither rate tells of, and a loop that does only that."""
 
     what: str
-    count: float
+    often: float
     run: Run
 
 
@@ -316,10 +316,10 @@ def regression(d: int, K: int = 10) -> list[Kernel]:
 def sparse(filled: int = 50, wide: int = 2**18, K: int = 20) -> list[Kernel]:
     """Of each filled column the weights of all actions, or all that one action knows of it: memory comes in lines."""
     rng = np.random.default_rng(0)
-    states = np.zeros((wide, 3, 1, K)).transpose(2, 3, 1, 0)[0]
+    states = np.ones((wide, 3, 1, K)).transpose(2, 3, 1, 0)[0]
     columns = np.sort(rng.integers(wide, size=(4_096, filled)))
     values, out, work = rng.random((4_096, filled)) + 0.5, np.zeros(K), np.empty(wide)
-    totals, span, flat = np.zeros(2), np.array([0.0, 1.0]), np.zeros(wide * 3 * K)
+    totals, span, flat = np.zeros(2), np.array([0.0, 1.0]), np.ones(wide * 3 * K)
     sums, f, ratios = np.zeros(2), 0.1 * values[0], np.empty(filled)
 
     def lines(of_column: list[int], action: int) -> Wait:
@@ -358,10 +358,13 @@ def sparse(filled: int = 50, wide: int = 2**18, K: int = 20) -> list[Kernel]:
 def langevin(n: int = 16, d: int = 365, K: int = 10) -> list[Kernel]:
     """Each particle goes twice through C, 2 a number; two of them read it once. Scores read each particle once."""
     rng, half = np.random.default_rng(0), d * (d + 1) / 2
-    single = [rng.standard_normal(shape).astype(np.float32) for shape in ((n, d), (d,), (n, d), (n, d), (K, n, d))]
+    single: list[Any] = [
+        rng.standard_normal(shape).astype(np.float32) for shape in ((n, d), (d,), (n, d), (n, d), (K, n, d))
+    ]
     particles, mean, pull, normals, several = single
     factor = np.tril(0.01 * rng.standard_normal((d, d))).astype(np.float32)
-    rows, room, out = rng.standard_normal((1, d)), np.empty(d, np.float32), np.empty((K, n))
+    rows, out = rng.standard_normal((1, d)), np.empty((K, n))
+    room: Any = np.empty(d, np.float32)
     step = Kernel(
         "Langevin step",
         f"{n} chains, d = {d}",
@@ -494,7 +497,7 @@ def trees(n: int, d: int = 20, K: int = 10, n_trees: int = 60) -> Kernel:
     rows, targets = rng.standard_normal((K, n, d)).astype(np.float32), rng.random((K, n)).astype(np.float32)
     forest = joined([grow(rows[a], targets[a], n_trees=n_trees, n_columns=d, seed=a) for a in range(K)])
     starts, out, asked = np.array([0, K]), np.empty(K), rng.standard_normal((64, d)).astype(np.float32)
-    visits = np.mean([depth(forest, row) for row in asked[:4]])
+    visits = sum(depth(forest, row) for row in asked[:4]) / 4.0
     after = np.empty(len(forest.columns), np.int64)
     order = rng.permutation(len(after))
     after[order] = np.roll(order, 1)
@@ -572,14 +575,14 @@ def measured(one: Kernel, turns: int, seconds: float) -> str:
         own, product, reading, copying, *waiting = (spent(*pair) for pair in zip(runs, counts, strict=True))
         peak, memory = 2 * 512**3 / product, array.nbytes / min(reading, copying)
         limit = min(peak, memory * one.flops / one.moved)
-        parts = [wait.count * seconds / own for wait, seconds in zip(one.waits, waiting, strict=True)]
+        parts = [wait.often * seconds / own for wait, seconds in zip(one.waits, waiting, strict=True)]
         found.append((one.flops / own / limit, own, peak, memory, limit, parts))
     share, own, peak, memory, limit, parts = sorted(found)[turns // 2]
     bound = "memory" if limit < peak else "matrix"
     rates = f"{one.flops / own / 1e9:>9.2f}{one.moved / own / 1e9:>8.1f}{peak / 1e9:>9.1f}{memory / 1e9:>8.1f}"
     waits = ", ".join(f"{part:.2f} {wait.what}" for part, wait in zip(parts, one.waits, strict=True))
     name, kind = f"{one.name}, {one.size}", np.dtype(one.precision).name
-    return f"{name:<58}{kind:<9}{1e6 * own:>10.2f}{rates}  {bound:<7}{share:>6.2f}  {waits}".rstrip()
+    return f"{name:<64}{kind:<9}{1e6 * own:>10.2f}{rates}  {bound:<7}{share:>6.2f}  {waits}".rstrip()
 
 
 def main() -> None:
@@ -587,9 +590,9 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--milliseconds", type=float, default=20.0, help="of each kernel and each limit in a turn")
     options = parser.parse_args()
-    print(f"{'':<77}{'reached':>17}{'the machine':>17}")
+    print(f"{'':<83}{'reached':>17}{'the machine':>17}")
     print(
-        f"{'kernel':<58}{'':<9}{'µs':>10}{'GFLOP/s':>9}{'GB/s':>8}{'GFLOP/s':>9}{'GB/s':>8}  {'limit':<7}{'share':>6}"
+        f"{'kernel':<64}{'':<9}{'µs':>10}{'GFLOP/s':>9}{'GB/s':>8}{'GFLOP/s':>9}{'GB/s':>8}  {'limit':<7}{'share':>6}"
         "  waits"
     )
     for one in kernels():

@@ -136,7 +136,7 @@ def against_size(
     for size in (one for one in SIZES[axis] if one <= largest):
         d, K = (20, size) if axis == "K" else (size, 5)
         if FEW * cost > budget:
-            found.append(Left(size, f"a round would take about {cost:.1f} s"))
+            found.append(Left(size, f"a round would take about {1e3 * cost:,.0f} ms"))
             continue
         try:
             game = Game(build, d, K, rounds + rounds // 4)
@@ -206,22 +206,27 @@ def draw(every: dict[str, dict[str, list[Point | Left]]], path: Path) -> None:
     titles = {"t": "rounds done, t", "K": "actions, K", "d": "columns, d"}
     settings = {"t": "d = 20, K = 10", "K": "d = 20, t = 500", "d": "K = 5, t = 500"}
     panels = canvas.subplots(1, 3, sharey=True)
+    ends: dict[str, list[tuple[int, float, str, str]]] = {axis: [] for axis in SIZES}
     for panel, axis in zip(panels, SIZES, strict=True):
-        ends = []
         for colour, family in FAMILIES.items():
             for marker, name in zip("os^D", family, strict=False):
-                own = points(every[name][axis])
+                own = points(every[name][axis]) if name in every else []
+                if not own:
+                    continue
                 x, y = [one.size for one in own], [one.cost for one in own]
                 panel.plot(x, y, color=colour, marker=marker, ms=4, lw=1.1, alpha=0.9)
                 found = exponent(axis, own)
-                ends.append((x[-1], y[-1], f"{name} {found[0]:.2f}" if found else name, colour))
-        panel.set(xscale="log", yscale="log", xlabel=titles[axis], xticks=SIZES[axis])
-        panel.set_title(f"{settings[axis]}; exponents", fontsize=9)
+                ends[axis].append((x[-1], y[-1], f"{name} {found[0]:.2f}" if found else name, colour))
+        panel.set(xscale="log", yscale="log", xlabel=titles[axis])
+        panel.set_xticks(SIZES[axis], [f"$10^{len(str(size)) - 1}$" if size > 2 else "2" for size in SIZES[axis]])
+        panel.set_xticks([], minor=True)
+        panel.set_title(settings[axis], fontsize=9)
         panel.tick_params(labelsize=8)
         panel.grid(alpha=0.25, lw=0.5)
         panel.spines[["top", "right"]].set_visible(False)
-        label(panel, ends, SIZES[axis])
-    panels[0].set_ylabel("microseconds of one round from Python")
+    for panel, axis in zip(panels, SIZES, strict=True):  # once all have the same limits
+        label(panel, ends[axis], SIZES[axis])
+    panels[0].set_ylabel("microseconds of one round; behind each name its exponent")
     path.parent.mkdir(parents=True, exist_ok=True)
     canvas.savefig(path)
     print(f"figure: {path}")
@@ -255,6 +260,7 @@ def once_slow(budget: float, K: int = 1_000, d: int = 50) -> None:
     print(f"\nLinTS, K = {K:,}, d = {d}: {game.point(K, 5, 64).cost / 1e3:.2f} ms a round")
     for by_action, contexts in ((True, "K x d contexts"), (False, "vectors")):
         game = Game(mb.SmoothFTL, d, K, 256 if by_action else 2_048, by_action=by_action)
+        game.play(1, budget)
         game.play(20_000, budget)
         point = game.point(K, 1, game.t)
         print(

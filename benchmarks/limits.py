@@ -362,7 +362,7 @@ def langevin(n: int = 16, d: int = 365, K: int = 10) -> list[Kernel]:
         rng.standard_normal(shape).astype(np.float32) for shape in ((n, d), (d,), (n, d), (n, d), (K, n, d))
     ]
     particles, mean, pull, normals, several = single
-    factor = np.tril(0.01 * rng.standard_normal((d, d))).astype(np.float32)
+    factor: Any = np.tril(0.01 * rng.standard_normal((d, d))).astype(np.float32)
     rows, out = rng.standard_normal((1, d)), np.empty((K, n))
     room: Any = np.empty(d, np.float32)
     step = Kernel(

@@ -91,6 +91,7 @@ FREE = [
     (r"not positive", "# #"),
     (r"–", "# (# to #)"),
     (r", [Kd] = #", ""),
+    (r" (memory|matrix) (?=#)", " @ "),
     (r"(?<=^import )(.+) not installed$", r"\1 # # # #"),
     (r"^(\w+ .+ (?:round|whole|gradient) .+) not installed$", r"\1 # # # # # # # # # #"),
 ]

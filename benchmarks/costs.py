@@ -1,6 +1,6 @@
 """What one round costs against rounds done, actions and columns, for every learner that competes.
 
-    python benchmarks/costs.py [--seconds 8] [--figure docs/images/costs.png]
+    python benchmarks/costs.py [--seconds 5] [--figure docs/images/costs.png]
 
 A round is `act` and `learn` from Python, in microseconds of the processor's time on one thread: the mean over the
 rounds of a window, those that find a leader or grow a tree among them; for learners with compiled rounds, which do the
@@ -12,15 +12,19 @@ same in all of them, the median. Contexts are dense vectors, labels of a linear 
     against K    20 columns, rounds 500 to 625
     against d    5 actions, rounds 500 to 625
 
-A point against K or d has an eighth of `--seconds`, and if they end before round 500, the last rounds count, but never
-the first one, which makes room. It is left out where the learner refuses for want of memory, or five rounds would take
-longer, by what ten times as much of the same made of the point before.
+A point against K or d has half of `--seconds`; if they end before round 500, the median of the last fifth of the rounds
+counts, but never the first one, which makes room. It is left out where the learner refuses for want of memory, or five
+rounds would take longer, by what ten times as much of the same made of the point before.
+
+Memory is asked for in small pages: where it comes in large ones, the first touch of each may cost milliseconds. The
+collector of Python looks at what learners make, and not at what was imported.
 
 The exponent is the slope of the logarithms by least squares, from t = 10^3, K = 10 and d = 100 on; then the least and
 the largest slope between neighbours. At last, two rounds that once took hundreds of milliseconds.
 """
 
 import argparse
+import gc
 import os
 import time
 from collections.abc import Callable
@@ -28,6 +32,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+os.environ["NUMPY_MADVISE_HUGEPAGE"] = "0"
 
 import numpy as np
 
@@ -104,12 +109,12 @@ class Game:
             self.t += some.stop - some.start
             count *= 2
 
-    def point(self, size: int, first: int, last: int) -> Point:
+    def point(self, size: int, first: int, last: int, *, few: bool = False) -> Point:
         """Of the rounds from `first` to `last`; the worst is that of all rounds so far, but for the very first."""
         spent, rounds = 1e6 * np.array(self.seconds), np.array(self.rounds)
         worst = 1 + int(spent[1:].argmax())
         window = spent[(rounds >= first) & (rounds < last)]
-        usual = np.median(window) if self.agent._swift is not None else window.mean()
+        usual = np.median(window) if few or self.agent._swift is not None else window.mean()
         return Point(size, float(usual), float(spent[worst]), int(rounds[worst]))
 
 
@@ -148,10 +153,10 @@ def against_size(
         except TooLargeError as error:
             found.append(Left(size, str(error).split(": ")[-1]))
             continue
-        game.play(10, budget / 4.0)
-        game.skip(rounds, budget / 4.0)
-        game.play(rounds + rounds // 4, budget / 2.0)
-        point = game.point(size, max(1, min(rounds, 4 * game.t // 5)), game.t)
+        game.play(10, budget / 2.0)
+        game.skip(rounds, budget / 2.0)
+        game.play(rounds + rounds // 4, budget)
+        point = game.point(size, max(1, min(rounds, 4 * game.t // 5)), game.t, few=game.t < rounds)
         before = found[-1] if found else None
         growth = point.cost / before.cost if isinstance(before, Point) else 1.0
         cost = 1e-6 * point.cost * max(growth, 1.0)
@@ -190,7 +195,7 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, list[Point | L
         warm.skip(t + 5, np.inf)
     found = {"t": against_rounds(build, options.rounds, options.seconds)}
     for axis in ("K", "d"):
-        found[axis] = against_size(build, axis, options.largest, min(ROUND, options.rounds), options.seconds / 8.0)
+        found[axis] = against_size(build, axis, options.largest, min(ROUND, options.rounds), options.seconds / 2.0)
     return found
 
 
@@ -248,7 +253,7 @@ def label(panel: Any, ends: list[tuple[int, float, str, str]], sizes: tuple[int,
         places[:-1] -= near / 2.0
         places = np.clip(places, low, high - apart / 2.0)
     left, right = sizes[0] * 0.7, sizes[-1]
-    reach = (right / left) ** 0.72
+    reach = (right / left) ** 0.8
     panel.set_xlim(left, right * reach)
     for (x, y, text, colour), place in zip(ends, places, strict=True):
         at = right * (right / left) ** 0.09
@@ -275,7 +280,7 @@ def once_slow(budget: float, K: int = 1_000, d: int = 50) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=8.0, help="of each learner against t")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each learner against t")
     parser.add_argument("--rounds", type=int, default=max(SIZES["t"]), help="the largest t")
     parser.add_argument("--largest", type=int, default=max(SIZES["d"]), help="the largest K and d")
     parser.add_argument("--learners", default="", help="names with commas between them; all by default")
@@ -286,9 +291,11 @@ def main() -> None:
     exponents = "".join(f"{'exponent in ' + axis:>24}" for axis in SIZES)
     print(f"{'learner':<18}{'µs':>8}{exponents}  {'worst ms, against t':<26}worst ms, against K and d")
     every: dict[str, dict[str, list[Point | Left]]] = {}
+    gc.freeze()
     for name in names:
         every[name] = measured(name, options)
         show(name, every[name])
+    gc.unfreeze()
     print()
     for name, found in every.items():
         for axis in SIZES:

@@ -129,7 +129,7 @@ def against_rounds(build: Callable[..., mb.Learner], longest: int, budget: float
         game.skip(t, end - time.process_time())
         game.play(t + (min(t // 4, WINDOW) if compiled else t // 4), end - time.process_time())
         if time.process_time() >= end:
-            if not compiled:  # every round so far was on the clock
+            if not compiled or not found:  # every round so far was on the clock, or there is nothing else
                 found.append(game.point(game.t, 4 * game.t // 5, game.t))
             found.append(Left(t, f"stopped at t = {game.t:,}"))
             return found
@@ -264,8 +264,9 @@ def label(panel: Any, ends: list[tuple[int, float, str, str]], sizes: tuple[int,
 def once_slow(budget: float, K: int = 1_000, d: int = 50) -> None:
     """LinTS with many actions; SmoothFTL's longest round with a row for each action, and with one for all."""
     game = Game(mb.LinTS, d, K, 64)
+    game.play(1, budget)
     game.play(64, budget)
-    print(f"\nLinTS, K = {K:,}, d = {d}: {game.point(K, 5, 64).cost / 1e3:.2f} ms a round")
+    print(f"\nLinTS, K = {K:,}, d = {d}: {game.point(K, 1, 64).cost / 1e3:.2f} ms a round")
     for by_action, contexts in ((True, "K x d contexts"), (False, "vectors")):
         game = Game(mb.SmoothFTL, d, K, 256 if by_action else 2_048, by_action=by_action)
         game.play(1, budget)

@@ -90,7 +90,7 @@ FREE = [
     (r" (noise|BEYOND) ", " @ "),
     (r"not positive", "# #"),
     (r"–", "# (# to #)"),
-    (r", [Kd] = #", ""),
+    (r"(?<=t = #) [Kd] = #", ""),
     (r" (memory|matrix) (?=#)", " @ "),
     (r"(?<=^import )(.+) not installed$", r"\1 # # # #"),
     (r"^(\w+ .+ (?:round|whole|gradient) .+) not installed$", r"\1 # # # # # # # # # #"),

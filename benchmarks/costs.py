@@ -12,9 +12,10 @@ same in all of them, the median. Contexts are dense vectors, labels of a linear 
     against K    20 columns, rounds 500 to 625
     against d    5 actions, rounds 500 to 625
 
-A point against K or d has half of `--seconds`; if they end before round 500, the median of the last fifth of the rounds
-counts, but never the first one, which makes room. It is left out where the learner refuses for want of memory, or five
-rounds would take longer, by what ten times as much of the same made of the point before.
+A point against K or d has half of `--seconds`; if they end before round 500, the last fifth of the rounds counts, but
+never the first one, which makes room, nor those after which all rounds so far are learnt anew (8, 16, ..., 256, of
+learners that do so): they are six in all, and among the worst. It is left out where the learner refuses for want of
+memory, or five rounds would take longer, by what ten times as much of the same made of the point before.
 
 Memory is asked for in small pages: where it comes in large ones, the first touch of each may cost milliseconds. The
 collector of Python looks at what learners make, and not at what was imported.
@@ -109,12 +110,15 @@ class Game:
             self.t += some.stop - some.start
             count *= 2
 
-    def point(self, size: int, first: int, last: int, *, few: bool = False) -> Point:
+    def point(self, size: int, first: int, last: int) -> Point:
         """Of the rounds from `first` to `last`; the worst is that of all rounds so far, but for the very first."""
         spent, rounds = 1e6 * np.array(self.seconds), np.array(self.rounds)
         worst = 1 + int(spent[1:].argmax())
-        window = spent[(rounds >= first) & (rounds < last)]
-        usual = np.median(window) if few or self.agent._swift is not None else window.mean()
+        anew = np.isin(rounds + 1, 2 ** np.arange(3, 9)) & (self.agent.EARLY > 0)
+        window = spent[(rounds >= first) & (rounds < last) & ~anew]
+        if not window.size:
+            window = spent[1:][~anew[1:]]
+        usual = np.median(window) if self.agent._swift is not None else window.mean()
         return Point(size, float(usual), float(spent[worst]), int(rounds[worst]))
 
 
@@ -156,7 +160,7 @@ def against_size(
         game.play(10, budget / 2.0)
         game.skip(rounds, budget / 2.0)
         game.play(rounds + rounds // 4, budget)
-        point = game.point(size, max(1, min(rounds, 4 * game.t // 5)), game.t, few=game.t < rounds)
+        point = game.point(size, max(1, min(rounds, 4 * game.t // 5)), game.t)
         before = found[-1] if found else None
         growth = point.cost / before.cost if isinstance(before, Point) else 1.0
         cost = 1e-6 * point.cost * max(growth, 1.0)

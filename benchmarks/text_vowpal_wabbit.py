@@ -22,6 +22,7 @@ from typing import Any
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
 import numpy as np
+import vowpalwabbit  # noqa: F401  # now, and not after minutes
 from sparse_rows import K, texts
 
 import marginbandits as mb

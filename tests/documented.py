@@ -39,6 +39,9 @@ SMALL: dict[str, list[str]] = {
     "marginbandits reproduce": ["--jobs", "1"],  # and its claims, see `tiny`
     "marginbandits report": [],
     "marginbandits export": [],
+    "marginbandits convert": [],
+    "marginbandits evaluate": [],
+    "marginbandits learn": [],
     "marginbandits list": [],
     "marginbandits bound": [],
     "python benchmarks/bakeoff_overhead.py": ["--seeds", "2", "--stored", "20"],
@@ -49,13 +52,20 @@ SMALL: dict[str, list[str]] = {
     "python benchmarks/exponential_weights.py": ["--rounds", "2"],
     "python benchmarks/hinge_lmc.py": ["--rounds", "50", "--turns", "1"],
     "python benchmarks/hillstrom.py": ["--splits", "2"],
+    "python benchmarks/hillstrom_policy.py": [],
     "python benchmarks/import_time.py": ["--turns", "1"],
     "python benchmarks/limits.py": ["--turns", "1", "--milliseconds", "0.1"],
     "python benchmarks/lipschitz_ftl.py": ["--rounds", "100"],
+    "python benchmarks/logs.py": ["--rows", "2000", "--columns", "3"],
     "python benchmarks/mixture.py": ["--rounds", "40"],
     "python benchmarks/mixture_parts.py": ["--rounds", "20"],
     "python benchmarks/multiclass.py": ["--rounds", "20", "--seeds", "2"],
+    "python benchmarks/off_policy_learning.py": ["--methods", "best constant,MarginPolicy,weighted logistic"],
+    "python benchmarks/open_bandit.py": [],
     "python benchmarks/outliers.py": ["--rounds", "40", "--seeds", "2"],
+    "python benchmarks/off_policy_agreement.py": ["--rounds", "50"],
+    "python benchmarks/off_policy_coverage.py": ["--runs", "2", "--scale", "0.05"],
+    "python benchmarks/off_policy_scale.py": ["--rounds", "3000", "--columns", "3"],
     "python benchmarks/peers.py": ["--no-install", "--environments", ".", "--rounds", "20", "--repeats", "1"],
     "python benchmarks/ratios.py": [],
     "python benchmarks/smooth_ftl.py": ["--rounds", "50", "--rows", "3000"],
@@ -92,6 +102,9 @@ FREE = [
     (r"–", "# (# to #)"),
     (r"(?<=t = #) [Kd] = #", ""),
     (r" (memory|matrix) (?=#)", " @ "),
+    (r", APART$", ""),
+    (r"stays with \w+ for all: .*|regularisation #, # # better .*", "@"),
+    (r"(equals|IS NOT) the arm", "@ the arm"),
     (r"(?<=^import )(.+) not installed$", r"\1 # # # #"),
     (r"^(\w+ .+ (?:round|whole|gradient) .+) not installed$", r"\1 # # # # # # # # # #"),
 ]
@@ -217,6 +230,19 @@ def tables(folder: Path) -> None:
     (folder.parent / "visits.jsonl").write_text("\n".join(json.dumps(one) for one in visits))
     rows = [f"{one['id']},{one['age'] or ''},{one['label']}" for one in visits]
     (folder.parent / "visits.csv").write_text("\n".join(["id,age,label", *rows]))
+    mails = []
+    for age, coin, luck in zip(rng.integers(18, 80, 2000), rng.random(2000), rng.random(2000), strict=True):
+        suits = (coin < 0.6) == (age > 50)
+        mails.append(f"{age},{'hats,0.6' if coin < 0.6 else 'none,0.4'},{int(luck < (0.5 if suits else 0.2))}")
+    (folder.parent / "visits_log.csv").write_text("\n".join(["age,mail,p,visit", *mails]))
+    shop = folder.parent / "open_bandit"
+    shop.mkdir(exist_ok=True)
+    head = "timestamp,item_id,position,click,propensity_score,user_feature_0,user-item_affinity_0,user-item_affinity_1"
+    shown = [f"2019-11-24,{i % 2},{i % 3 + 1},{i % 4 // 3},0.5,{'ab'[i % 5 % 2]},0,0" for i in range(60)]
+    for name in ("men", "women", "all"):
+        for policy in ("random", "bts"):
+            with gzip.open(shop / f"{policy}_{name}.csv.gz", "wt") as campaign:
+                campaign.write("\n".join([head, *shown]))
     with gzip.open(folder.parent / "rcv1.vw.gz", "wt") as log:
         log.writelines(f"{i % 2 + 1}:{i % 3 % 2}:0.5 | word{i % 5} word{i % 7}:2\n" for i in range(20))
 

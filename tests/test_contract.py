@@ -55,7 +55,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "Switching": {"n_actions": 3, "n_features": 2, "n_rounds": 40, "seed": 0},
 }
 SURROGATES = [c for c in CLASSES.values() if hasattr(c, "slope")]
-ENVIRONMENTS = [c for c in CLASSES.values() if hasattr(c, "__iter__")]
+ENVIRONMENTS = [c for c in CLASSES.values() if hasattr(c, "__iter__") and c is not mb.Log]
 SCORE_CLASSES = {
     mb.Linear: (mb.Linear(4, 3, radius=2.0), (3,)),
     mb.SharedLinear: (mb.SharedLinear(4, 3, radius=2.0), (4, 3)),
@@ -145,6 +145,10 @@ def test_discovery_found_every_class() -> None:
         mb.Oblivious,
         mb.Expert,
         mb.Table,
+        mb.Log,
+        mb.Rounds,
+        mb.MarginPolicy,
+        mb.Estimate,
     }
     claimed = {*LEARNERS, *FEATURES, *SURROGATES, *ENVIRONMENTS, *SCORE_CLASSES, *SPACES, *EXPERTS}
     assert set(CLASSES.values()) == claimed | plain

@@ -110,8 +110,8 @@ class Hurried(mb.LinUCB):
 
     _compiled = mb.LinUCB._compiled
 
-    def _run(self, contexts: Any, losses: Any, *given: Any) -> bool:
-        done = super()._run(contexts, losses, *given)
+    def _run(self, first: int, contexts: Any, losses: Any, *given: Any) -> bool:
+        done = super()._run(first, contexts, losses, *given)
         self.learn(contexts[-1], mb.Decision(0, 0.5), losses[-1, 0])
         return done
 

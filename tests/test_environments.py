@@ -3,6 +3,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+import scipy.sparse
 from scipy.optimize import linprog
 
 import marginbandits as mb
@@ -352,6 +353,34 @@ class TestLogged:
         mb.Logged(**good, n_actions=2)  # type: ignore[arg-type]  # refused on purpose
         with pytest.raises(ValueError, match=message):
             mb.Logged(**{**good, **change}, n_actions=2)  # type: ignore[arg-type]  # refused on purpose
+
+    def test_sparse_contexts_names_and_rewards(self) -> None:
+        dense = np.array([[0.0, 2.0], [1.0, 0.0], [0.0, 0.0]])
+        rest = {"actions": [0, 1, 1], "probabilities": [0.5] * 3, "n_actions": 2, "seed": 0}
+        plain = mb.Logged(dense, losses=[0.75, 0.0, 1.0], **rest)  # type: ignore[arg-type]  # as declared
+        for contexts in (scipy.sparse.csr_array(dense), scipy.sparse.coo_matrix(dense)):
+            log = mb.Logged(contexts, rewards=[125, 500, 0], reward_range=(0, 500), **rest)  # type: ignore[arg-type]
+            assert log.losses.tolist() == plain.losses.tolist()
+            pairs = zip(log.interactions(), plain.interactions(), strict=True)
+            assert all(np.array_equal(one.context.toarray()[0], other.context) for one, other in pairs)  # type: ignore[attr-defined]
+            agents = mb.SquareCB(2, seed=0), mb.SquareCB(2, seed=0)
+            for agent, env in zip(agents, (log, mb.Logged(log.contexts, losses=log.losses, **rest)), strict=True):  # type: ignore[arg-type]
+                mb.simulate(agent, env)
+            assert agents[0].law(log.contexts[[0]]).tolist() == agents[1].law(log.contexts[[0]]).tolist()
+        names = mb.Logged([{"a": 1}, {"b": 2}, {}], losses=[0, 1, 1], **rest)  # type: ignore[arg-type]
+        assert [one.context for one in names] == [{"a": 1}, {"b": 2}, {}]
+        for change, message in (
+            ({}, "give losses or rewards"),
+            ({"losses": [0] * 3, "rewards": [0] * 3}, "give either losses or rewards"),
+            ({"losses": [0] * 3, "reward_range": (0, 1)}, "give rewards with reward_range"),
+            ({"losses": [0] * 3, "probabilities": None}, "probabilities must be given"),
+            ({"rewards": [0, 7, 0]}, r"losses must lie in \[0, 1\], got -6.0 in round 1"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                mb.Logged(dense, **{**rest, **change})  # type: ignore[arg-type]  # refused on purpose
+        bad = scipy.sparse.csr_array(np.array([[np.inf, 0.0]]))
+        with pytest.raises(ValueError, match="contexts must be finite, got inf"):
+            mb.Logged(bad, [0], [0.0], [1.0], n_actions=2)
 
     def test_the_log_is_a_copy(self) -> None:
         losses = np.array([0.5, 0.5])

@@ -110,11 +110,21 @@ class TestLinTS:
             exact = stats.norm.cdf(mean / (3.0 * np.sqrt(variance)))
             assert abs(law[0] - exact) < 5 * np.sqrt(0.25 / 20_000)
 
-    @pytest.mark.parametrize(("ratio", "error"), [(4.0, 1e-9), (20.0, 1e-9), (100.0, 2e-3)])
+    @pytest.mark.parametrize(("ratio", "error"), [(4.0, 1e-13), (20.0, 1e-13), (100.0, 1e-13), (1e5, 1e-13)])
     def test_uneven_deviations_stay_accurate(self, ratio: float, error: float) -> None:
         for gap in np.linspace(-3, 3, 25):
             law = largest_of_normals(np.array([gap, 0.0]), np.array([1.0, 1 / ratio]), np.ones(2, bool))
             assert abs(law[0] - stats.norm.cdf(gap / math.hypot(1.0, 1 / ratio))) < error
+
+    def test_many_uneven_deviations_agree_with_a_fine_quadrature(self) -> None:
+        deviation = np.array([1.0, 1 / 60, 1 / 60, 1e-5])
+        law = largest_of_normals(np.zeros(4), deviation, np.ones(4, bool))
+        grid = np.unique(np.concatenate([np.linspace(-9, 9, 40_001) * scale for scale in deviation]))
+        below = stats.norm.cdf(grid[:, None] / deviation)
+        for a, scale in enumerate(deviation):
+            others = np.prod(np.delete(below, a, axis=1), axis=1)
+            exact = np.trapezoid(others * stats.norm.pdf(grid / scale) / scale, grid)
+            assert abs(law[a] - exact) < 1e-6
 
 
 class TestInputs:

@@ -304,3 +304,36 @@ def test_actions_that_come_and_go_are_played() -> None:
     assert agent.law(np.eye(D)[0]).shape == (3,)
     agent.learn(np.eye(D)[0], mb.Decision("d", 0.5), 1.0)
     assert mb.loads(agent.dumps()).dumps() == agent.dumps()
+
+
+def test_a_law_that_nobody_would_ask_is_told_of() -> None:
+    with pytest.raises(TypeError, match="Floor fills `_law`, which nobody asks: SquareCB fills `_laws`"):
+        type("Floor", (mb.SquareCB,), {"_law": lambda self, one: None})
+
+
+def test_a_decision_among_other_actions_is_refused() -> None:
+    agent = mb.LinUCB(K, seed=0)
+    for _ in range(2):  # before the first round, and after it
+        with pytest.raises(ValueError, match="one of 3 actions, got one of 5: another learner's"):
+            agent.learn(np.ones(D), mb.Decision(1, 0.2, np.full(5, 0.2)), 0.5)
+        agent.learn(np.ones(D), mb.Decision(1, 0.2, np.full(3, 0.2)), 0.5)
+
+
+def test_a_bad_sparse_value_is_told_of_by_its_place() -> None:
+    bad = scipy.sparse.csr_array(([1.0, np.nan], ([0, 0], [2, 7])), shape=(1, 9))
+    with pytest.raises(ValueError, match="nan at row 0, column 7"):
+        mb.SquareCB(K, seed=0).act(bad)
+
+
+def test_sparse_rows_are_taken_one_by_one_where_they_are_played_so() -> None:
+    env = mb.Oblivious.of(scipy.sparse.eye_array(20, 6, format="csr"), np.ones((20, K)))
+    taken: list[Any] = []
+
+    class Rows(scipy.sparse.csr_array):  # type: ignore[misc]  # SciPy has no types
+        def __getitem__(self, key: Any) -> Any:
+            taken.append(key)
+            return super().__getitem__(key)
+
+    env.contexts = Rows(env.contexts)
+    mb.simulate(mb.Uniform(K, seed=0), env)
+    assert taken == [slice(t, t + 1) for t in range(20)]

@@ -30,7 +30,7 @@ class Coba:
 
     def prepare(self, data: Data) -> Sequence[Any]:
         if self.own:
-            return ridge_rows(data).tolist()  # type: ignore[no-any-return]
+            return ridge_rows(data).tolist()  # type: ignore[no-any-return]  # rows of an array
         return [{f"f{i}": value for i, value in pairs} for pairs in named(data)]
 
     def start(self, n_actions: int, n_features: int) -> None:

@@ -24,7 +24,7 @@ class Ours:
         self.seed = seed
 
     def prepare(self, data: Data) -> Sequence[Any]:
-        return data.contexts  # type: ignore[no-any-return]
+        return data.contexts  # type: ignore[no-any-return]  # rows of an array
 
     def start(self, n_actions: int, n_features: int) -> None:
         import marginbandits as mb
@@ -51,7 +51,7 @@ class PlainNumPy:
         self.rng = np.random.default_rng(seed)
 
     def prepare(self, data: Data) -> Sequence[Any]:
-        return data.contexts  # type: ignore[no-any-return]
+        return data.contexts  # type: ignore[no-any-return]  # rows of an array
 
     def start(self, n_actions: int, n_features: int) -> None:
         weights = policies(n_actions, n_features)

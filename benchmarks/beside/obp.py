@@ -35,7 +35,7 @@ def linear() -> Any:
             package = ModuleType(name)
             package.__path__ = [str(path)]
             sys.modules[name] = package
-        sys.modules["torch"] = SimpleNamespace(Tensor=None, tensor=None)  # type: ignore[assignment]
+        sys.modules["torch"] = SimpleNamespace(Tensor=None, tensor=None)  # type: ignore[assignment]  # stands for a module
     return importlib.import_module("obp.policy.linear")
 
 

@@ -21,7 +21,7 @@ class Ours:
     def prepare(self, data: Data) -> Sequence[Any]:
         if data.sparse:
             return [data.contexts[i : i + 1] for i in range(len(data.losses))]
-        return data.contexts  # type: ignore[no-any-return]
+        return data.contexts  # type: ignore[no-any-return]  # rows of an array
 
     def start(self, n_actions: int, n_features: int) -> None:
         import marginbandits as mb

@@ -20,7 +20,7 @@ class PlainNumPy:
         self.alpha = settings["alpha"]
 
     def prepare(self, data: Data) -> Sequence[Any]:
-        return ridge_rows(data)  # type: ignore[return-value]
+        return ridge_rows(data)  # type: ignore[return-value]  # an array is a sequence of rows
 
     def start(self, n_actions: int, n_features: int) -> None:
         d = n_features + 1

@@ -63,5 +63,5 @@ def write(task: str, seed: int, folder: Path) -> Path:
         contexts, labels = generated(rows, columns, n_actions, seed)
         parts = {"contexts": contexts}
     losses = (np.asarray(labels)[:, None] != np.arange(n_actions)).astype(float)
-    np.savez(path, losses=losses, **parts)  # type: ignore[arg-type]
+    np.savez(path, losses=losses, **parts)  # type: ignore[arg-type]  # arrays by name, not its options
     return path

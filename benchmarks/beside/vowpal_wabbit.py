@@ -62,7 +62,7 @@ class VowpalWabbit:
         read = self.model.parse([x, *self.actions]) if self.by_line else x
         law = self.model.predict(read)
         left, action = self.draw(), 0
-        for action, share in enumerate(law):  # noqa: B007
+        for action, share in enumerate(law):  # noqa: B007  # the last one if rounding leaves a rest
             left -= share
             if left < 0.0:
                 break

@@ -43,7 +43,12 @@ if TYPE_CHECKING:  # what type checkers and editors read; at run time each name 
         SeparableMisspecified,
         Switching,
     )
+    from marginbandits.environments.logs.log import Log, read_log
+    from marginbandits.environments.logs.open_bandit import read_open_bandit
+    from marginbandits.environments.logs.writing import write_log
     from marginbandits.evaluation import interval, progressive_loss
+    from marginbandits.evaluation.off_policy.estimate import Estimate
+    from marginbandits.experiments.evaluate import evaluate
     from marginbandits.experiments.simulate import Trace, simulate
     from marginbandits.experts import Expert, OneRightExpert, RidgeExpert, TreesExpert
     from marginbandits.features import Bias, Chain, Concatenate, FeatureMap, Fourier, Identity, Standardise, Table
@@ -65,6 +70,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; at run time each name 
         LinUCB,
         LipschitzFTL,
         LogisticTS,
+        MarginPolicy,
         Mixture,
         NearestNeighbours,
         Newtron,
@@ -75,7 +81,9 @@ if TYPE_CHECKING:  # what type checkers and editors read; at run time each name 
         Uniform,
         load,
         loads,
+        warm_start,
     )
+    from marginbandits.rounds import Rounds
     from marginbandits.scores import Cube, Finite, Linear, MetricSpace, SharedLinear, covering_dimension
     from marginbandits.surrogates import Hinge, Ramp, RelativeMargin, SmoothedHinge
     from marginbandits.types import Decision, Interaction, PlacedDecision
@@ -96,6 +104,7 @@ __all__ = [
     "Drifting",
     "EpochGreedy",
     "EpsilonGreedy",
+    "Estimate",
     "Expert",
     "ExponentialWeights",
     "FaithfulHingeLMC",
@@ -119,8 +128,10 @@ __all__ = [
     "LinearRealizable",
     "LipschitzCube",
     "LipschitzFTL",
+    "Log",
     "Logged",
     "LogisticTS",
+    "MarginPolicy",
     "MetricSpace",
     "Mixture",
     "MulticlassSeparable",
@@ -134,6 +145,7 @@ __all__ = [
     "RegCB",
     "RelativeMargin",
     "RidgeExpert",
+    "Rounds",
     "SeparableMisspecified",
     "SharedLinear",
     "SmoothFTL",
@@ -149,6 +161,7 @@ __all__ = [
     "checks",
     "covering_dimension",
     "environments",
+    "evaluate",
     "evaluation",
     "interval",
     "load",
@@ -156,11 +169,15 @@ __all__ = [
     "policies",
     "progressive_loss",
     "projections",
+    "read_log",
+    "read_open_bandit",
     "samplers",
     "simulate",
     "surrogates",
     "theory",
+    "warm_start",
     "weighting",
+    "write_log",
 ]
 
 if not TYPE_CHECKING:  # else every misspelt name would have a type

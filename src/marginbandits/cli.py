@@ -19,6 +19,9 @@ import click
 from click.core import ParameterSource
 
 from marginbandits import __version__
+from marginbandits.commands.evaluate import evaluate
+from marginbandits.commands.learn import learn
+from marginbandits.commands.logs import convert
 
 if TYPE_CHECKING:
     from marginbandits.experiments.forecast import Forecast
@@ -59,6 +62,10 @@ def main() -> None:
 
     Start with `marginbandits bakeoff`: learners on real data, a leaderboard and a report, in about a minute.
     """
+
+
+for command in (convert, evaluate, learn):
+    main.add_command(command)
 
 
 @main.command()

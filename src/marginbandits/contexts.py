@@ -330,7 +330,8 @@ def _from_scipy(matrix: Any) -> Sparse:
         rows.eliminate_zeros()
     bad = np.flatnonzero(~(np.abs(rows.data) <= LARGEST))
     if len(bad):
-        raise ValueError(f"context has {rows.data[bad[0]]}; it must be finite, within ±1e100")
+        place = f"row {np.searchsorted(rows.indptr, bad[0], 'right') - 1}, column {rows.indices[bad[0]]}"
+        raise ValueError(f"context has {rows.data[bad[0]]} at {place}; it must be finite, within ±1e100")
     return Sparse(rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64), rows.shape[1])
 
 

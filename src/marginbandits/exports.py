@@ -20,8 +20,14 @@ _ROOMS: dict[str, str] = {
     "environments": "AdaptiveAdversary Classification Drifting FarWrongLabels HingeRealizable "
     "Keywords LinearLabels LinearRealizable LipschitzCube Logged MulticlassSeparable Oblivious RareRewards "
     "SeparableMisspecified Switching",
+    "environments.logs.log": "Log read_log",
+    "environments.logs.open_bandit": "read_open_bandit",
+    "rounds": "Rounds",
+    "environments.logs.writing": "write_log",
     "evaluation": "interval progressive_loss",
+    "evaluation.off_policy.estimate": "Estimate",
     "experiments": "Trace simulate",
+    "experiments.evaluate": "evaluate",
     "experts": "Expert OneRightExpert RidgeExpert TreesExpert",
     "features": "Bias Chain Concatenate FeatureMap Fourier Identity Standardise Table",
     "learners.base": "Learner",
@@ -46,7 +52,9 @@ _ROOMS: dict[str, str] = {
     "learners.lipschitz_ftl": "FaithfulLipschitzFTL LipschitzFTL",
     "learners.loading": "load loads",
     "learners.mixture": "Mixture",
+    "learners.off_policy.margin_policy": "MarginPolicy",
     "learners.smooth_ftl": "FaithfulSmoothFTL SmoothFTL",
+    "learners.warm": "warm_start",
     "scores": "Cube Finite Linear MetricSpace SharedLinear covering_dimension",
     "surrogates": "Hinge Ramp RelativeMargin SmoothedHinge",
     "types": "Decision Interaction PlacedDecision",
@@ -57,10 +65,12 @@ HOMES: dict[str, str] = {name: f"marginbandits.{room}" for room, names in _ROOMS
 
 PARTS: dict[str, str] = {
     "HingeERM": "marginbandits.oracles.hinge_erm",
+    "LearntPolicy": "marginbandits.learners.off_policy.learnt",
     "LipschitzERM": "marginbandits.oracles.lipschitz_erm",
     "RampERM": "marginbandits.oracles.ramp_erm",
+    "SquaredHingeERM": "marginbandits.oracles.squared_hinge_erm",
 }
-"""The module of what learners are built with beside those, and files therefore name."""
+"""The module of what files name beside those: what learners are built with, and what was learnt elsewhere."""
 
 
 def exported(name: str) -> object | None:

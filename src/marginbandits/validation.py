@@ -206,8 +206,9 @@ class Instance(Constraint):
         self.classes = classes
 
     def __str__(self) -> str:
-        names = ("None" if one is type(None) else one.__name__ for one in self.classes)
-        return "a " * (self.classes != (type(None),)) + " or ".join(names)
+        names = ["None" if one is type(None) else one.__name__ for one in self.classes]
+        article = "" if names == ["None"] else "an " if names[0][0] in "AEIOU" else "a "
+        return article + " or ".join(names)
 
     def clean(self, value: object) -> object:
         if isinstance(value, self.classes):

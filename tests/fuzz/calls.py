@@ -50,6 +50,8 @@ RECORDS = {
     "Decision": "a record that learners check when it is given to them",
     "Interaction": "a record, like Decision",
     "PlacedDecision": "a record, like Decision",
+    "Estimate": "an answer, never an argument",
+    "Log": "what read_log makes, and evaluate checks",
     "Trace": "an answer, never an argument",
     "evaluation.Interval": "an answer, never an argument",
     "samplers.Diagnostics": "an answer, never an argument",
@@ -62,8 +64,8 @@ RECORDS = {
 }
 """What takes no arguments from a user, with the reason."""
 
-INNER = ("attach", "undo")
-"""What a record's owner calls, with its own journal: nothing for users."""
+INNER = ("attach", "undo", "drawn_by", "joined", "take", "where", "name")
+"""What a record's owner calls, of `Rounds` or with a journal of its own: nothing for users."""
 
 
 @dataclass
@@ -104,8 +106,16 @@ def _methods(title: str, cls: type) -> Iterator[Target]:
             if isinstance(raw, classmethod | staticmethod):
                 function = raw.__func__
                 yield _target(f"{title}.{name}", getattr(cls, name), function)
-            elif inspect.isfunction(raw) and len(inspect.signature(raw).parameters) > 1:
+            elif (
+                inspect.isfunction(raw)
+                and raw.__module__.startswith("marginbandits")
+                and len(inspect.signature(raw).parameters) > 1
+            ):
                 yield _target(f"{title}.{name}", functools.partial(_on_instance, cls, title, name), raw)
+
+
+def _is_ours(raw: object) -> bool:
+    return inspect.isfunction(raw) and raw.__module__.startswith("marginbandits")
 
 
 @functools.cache
@@ -113,6 +123,8 @@ def _instance(cls: type, title: str) -> Any:
     if issubclass(cls, Learner):
         return _trained(cls, title)
     made = cls(**_target(title, cls, cls.__init__).good)
+    if isinstance(made, mb.MarginPolicy):
+        return made.fit(*examples.LOGGED)
     return made.start(examples.D, np.random.default_rng(0)) if isinstance(made, mb.FeatureMap) else made
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
 
 import marginbandits as mb
 from marginbandits.arrays import Booleans, Numbers
@@ -23,6 +24,8 @@ GAME = mb.theory.Game(n_actions=2, horizon=1000, margin=0.5)
 SETTING = mb.theory.Setting(dimension=3, n_actions=2, horizon=1000, margin=0.5)
 POTENTIAL = mb.samplers.HingePotential(features=np.eye(D), weights=np.ones(D), margin=0.5)
 LEARNT = mb.LinUCB(n_actions=K, seed=0)
+LOGGED = ROWS, np.arange(40) % K, np.arange(40) / 40, np.full(40, 1 / K)
+LOG = mb.Logged(*LOGGED, n_actions=K, seed=0)
 ENVIRONMENT = mb.LinearRealizable(K, D, 3, seed=0)
 
 BY_NAME: dict[str, Any] = {
@@ -117,7 +120,22 @@ BY_NAME: dict[str, Any] = {
     "y": [0, 1] * 20,
 }
 
+_COLUMNS = dict(zip(("contexts", "actions", "losses", "probabilities"), LOGGED, strict=True))
+
 OF: dict[str, dict[str, Any]] = {
+    "Logged": _COLUMNS,
+    "MarginPolicy.certify": _COLUMNS,
+    "MarginPolicy.fit": _COLUMNS,
+    "MarginPolicy.save": {"target": "saved.npz"},
+    "Rounds": {**_COLUMNS, "labels": tuple(range(K))},
+    "evaluate": {"policy": 1, "log": LOG},
+    "read_log": {
+        "source": pyarrow.table(
+            dict(zip(("x", "action", "loss", "probability"), (ROWS[:, 0], *LOGGED[1:]), strict=True))
+        )
+    },
+    "warm_start": {**_COLUMNS, "learner": mb.LinUCB(n_actions=K, seed=0)},
+    "write_log": {"log": mb.Rounds(*LOGGED, labels=tuple(range(K))), "path": "log.jsonl"},
     "load": {"source": io.BytesIO(LEARNT.dumps())},
     "loads": {"content": LEARNT.dumps()},
     "checks.check_environment": {"environment": mb.LinearRealizable},

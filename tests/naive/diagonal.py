@@ -9,7 +9,8 @@ from marginbandits.learners.hinge_lmc import wide as wide_hinge
 from marginbandits.learners.smooth_ftl import wide
 from marginbandits.oracles import diagonal
 from marginbandits.types import Array
-from tests.naive.regression import _compressed, _dense_batch, _sparse_row, _width
+from tests.naive.online_regression import _compressed, _dense_batch, _sparse_row
+from tests.naive.regression import _width
 from tests.naive.sampling import absorb
 from tests.naive.twin import Places, pick, places, some, twin
 

@@ -11,6 +11,7 @@ from marginbandits.learners.baselines import bag, cover, epsilon_greedy, lints, 
 from marginbandits.learners.hinge_lmc import wide
 from marginbandits.types import Array, Mask
 from tests.naive import diagonal, features
+from tests.naive import online_regression as steps
 from tests.naive import regression as slow
 from tests.naive.diagonal import logistic
 from tests.naive.laws import explored, greedy_each, moved_together, race_of_normals, weigh
@@ -31,7 +32,7 @@ def _ridges(rng: np.random.Generator) -> tuple[Any, ...]:
 def _oracles(rng: np.random.Generator) -> tuple[Any, ...]:
     """Of some policies K regressions each; totals, span, rounds, rate, room to work in, and whether weighted."""
     d, n = pick(rng, 1, 3, 5), 3
-    states = np.stack([np.stack([slow._states(rng, 3, d) for _ in range(K)]) for _ in range(n)])
+    states = np.stack([np.stack([steps._states(rng, 3, d) for _ in range(K)]) for _ in range(n)])
     totals, span, rounds = rng.uniform(1.0, 9.0, (n, 2)), np.array([0.0, 1.0]), np.array([pick(rng, 1.0, 500.0)])
     return states, totals, span, rounds, 0.5, np.zeros(d), pick(rng, True, False)
 
@@ -39,7 +40,7 @@ def _oracles(rng: np.random.Generator) -> tuple[Any, ...]:
 def _row_of(state: tuple[Any, ...], rng: np.random.Generator) -> tuple[Places, Array]:
     """Regressions take dense rows and sparse ones, models of ridge regression dense ones."""
     d = state[0].shape[-1]
-    return slow._row(rng, d) if state[0].ndim == 4 else (NOWHERE, some(rng, d))
+    return steps._row(rng, d) if state[0].ndim == 4 else (NOWHERE, some(rng, d))
 
 
 def _to_play(state: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:
@@ -72,18 +73,18 @@ def learn_oracle(
 ) -> None:
     states, totals, span, rounds, rate, work, weighted = state
     rounds += 1.0
-    slow.learn_row(states[0, action], totals[0], span, columns, values, loss, 1 / K if weighted else 1.0, rate, work)
+    steps.learn_row(states[0, action], totals[0], span, columns, values, loss, 1 / K if weighted else 1.0, rate, work)
 
 
 def _policies(rng: np.random.Generator) -> tuple[Array, Places, Array, Places, Mask, Array]:
     states = _oracles(rng)[0]
-    return states, *slow._row(rng, states.shape[-1]), STARTS, mask_of(rng, K), np.empty((len(states) + 1, K))
+    return states, *steps._row(rng, states.shape[-1]), STARTS, mask_of(rng, K), np.empty((len(states) + 1, K))
 
 
 @twin(regression.vote, _policies)
 def vote(states: Array, columns: Places, values: Array, starts: Places, mask: Mask, votes: Array) -> bool:
     for policy, own in enumerate(votes[:-1]):
-        slow.predict_one(states[policy], columns, values, own)
+        steps.predict_one(states[policy], columns, values, own)
         votes[-1] = -own
         greedy_each(-np.round(own, 9), starts, mask, own)
     return True
@@ -115,7 +116,7 @@ def bag_learn(
     for policy, count in enumerate([1.0, *noise[1:]]):
         weight = count / (K * probability) if weighted else count
         if count:
-            slow.learn_row(states[policy, action], totals[policy], span, columns, values, loss, weight, rate, work)
+            steps.learn_row(states[policy, action], totals[policy], span, columns, values, loss, weight, rate, work)
 
 
 def _covers(rng: np.random.Generator) -> tuple[Any, ...]:
@@ -171,21 +172,21 @@ def cover_learn(
     states, totals, span, rounds, rate, work, weighted, psi, votes, starts, estimates, share = state
     n_policies, n, given = len(votes) - 1, int(mask.sum()), (span, columns, values)
     spare, costs = n_policies if weighted else 0, np.empty(K)
-    slow.predict_one(states[spare], columns, values, costs)
+    steps.predict_one(states[spare], columns, values, costs)
     costs = np.clip(costs, *span)
     costs[action] += (loss - costs[action]) / probability
     if weighted:
-        slow.learn_row(states[spare, action], totals[spare], *given, loss, 1 / probability, rate, work)
+        steps.learn_row(states[spare, action], totals[spare], *given, loss, 1 / probability, rate, work)
     vote(states, columns, values, starts, mask, votes)
     weight = 1 / (n * probability) if weighted else 1.0
-    slow.learn_row(states[0, action], totals[0], *given, loss, weight, rate, work)
+    steps.learn_row(states[0, action], totals[0], *given, loss, weight, rate, work)
     floor = min(1 / n, 1 / math.sqrt(n * rounds[0]))
     for policy in range(1, n_policies):
         m = np.maximum(votes[:policy].sum(0) / n_policies, floor)
         targets = costs - psi * floor * m[mask].sum() / m
         for a in np.flatnonzero(mask):
             target = float(targets[a] if weighted else np.clip(targets[a], 0, 1))
-            slow.learn_row(states[policy, a], totals[policy], *given, target, 1.0, rate, work)
+            steps.learn_row(states[policy, a], totals[policy], *given, target, 1.0, rate, work)
     estimates[:], share[:] = costs, votes[:-1].sum(0) / n_policies
     rounds += 1.0
 
@@ -205,7 +206,7 @@ def epsilon_law(columns: Places, values: Array, starts: Places, mask: Mask, stat
 
 @twin(squarecb._law_one, lambda rng: _to_play((*_oracles(rng), 30.0), rng), tolerance=1e-6)
 def squarecb_law(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    slow.predict_one(state[0][0], columns, values, law)
+    steps.predict_one(state[0][0], columns, values, law)
     weigh(np.round(law, 9, out=law), starts, mask, state[7] * math.sqrt(state[3][0]), not state[6])
     return True
 
@@ -233,7 +234,7 @@ def _regcb(rng: np.random.Generator) -> tuple[Any, ...]:
 def regcb_law(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
     states, totals, _, rounds, rate, _, _, mellowness, optimistic, _ = state
     high, delta = np.empty(K), mellowness * math.log(K * max(rounds[0], 1.0))
-    slow.range_one(states[0], totals[0], columns, values, delta, rate, law, high)
+    steps.range_one(states[0], totals[0], columns, values, delta, rate, law, high)
     return bool(regcb_play(np.round(law, 9, out=law), np.round(high, 9), starts, mask, optimistic))
 
 
@@ -285,7 +286,7 @@ def _wide(rng: np.random.Generator) -> tuple[Any, ...]:
 
 
 def _filled_row(state: tuple[Any, ...], rng: np.random.Generator) -> tuple[Places, Array]:
-    return slow._sparse_row(rng, state[0].shape[-1])
+    return steps._sparse_row(rng, state[0].shape[-1])
 
 
 def _to_play_wide(state: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:

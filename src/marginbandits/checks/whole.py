@@ -87,7 +87,7 @@ def runs_equal_rounds(build: Build) -> None:
     train(two, 1)
     contexts, losses = map(np.array, zip(*stream(150, seed=6), strict=True))
     actions, probabilities, laws, done = np.empty(150, np.int64), np.empty(150), np.empty((150, K)), list[None]()
-    if not two._run(contexts, losses, actions, probabilities, laws, lambda: done.append(None)):
+    if not two._run(0, contexts, losses, actions, probabilities, laws, lambda: done.append(None)):
         return
     expect(len(done) == 150, f"a run of 150 rounds told of {len(done)}")
     for t, (context, loss) in enumerate(zip(contexts, losses, strict=True)):

@@ -4,14 +4,13 @@ Only as many lines as are wanted are read. What is wrong with one is said with i
 """
 
 import itertools
-import json
 import math
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from marginbandits.environments.examples import Examples, Reading, label_among, named, refuse_quantity
+from marginbandits.environments.json_objects import parse_object
 from marginbandits.validation import quoted
 
 __all__ = ["read_json_lines"]
@@ -63,28 +62,9 @@ def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def _object(line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(line.decode("utf-8-sig"), parse_constant=_no_number, object_pairs_hook=_once)
+        return parse_object(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8: {error.reason} at byte {error.start + 1}") from None
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error.msg} at character {error.colno} of {quoted(error.doc.strip())}") from None
-    if not isinstance(found, dict):
-        raise ValueError(f'an example must be an object, as {{"age": 31, "label": "yes"}}, got {quoted(found)}')
-    return found
-
-
-def _no_number(word: str) -> None:
-    raise ValueError(f"{word} is no number of JSON; write null for what is missing")
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"the name {quoted(twice)} is there twice")
-    return found
 
 
 def _label(value: Any, name: str, place: str) -> str:

@@ -14,58 +14,91 @@ algorithms".
 [None, 0.6]
 """
 
-from collections.abc import Iterator
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
 from marginbandits.arrays import Integers, Numbers
 from marginbandits.parametrised import Parametrised
-from marginbandits.types import Array, Decision, Interaction
-from marginbandits.validation import ActionCount, Seed, quoted, remembered, validated
+from marginbandits.ranges import MaybeRange, as_losses, one_range
+from marginbandits.rounds import refuse_rounds
+from marginbandits.types import Decision, Interaction
+from marginbandits.validation import ActionCount, Constraint, Instance, OneOf, Seed, remembered, validated
 
 __all__ = ["Logged"]
 
+
+class _Rows(Constraint):
+    """A SciPy sparse matrix, or a list of mappings: what is no array."""
+
+    def __str__(self) -> str:
+        return "a SciPy sparse matrix of a row for each round, or a list of mappings"
+
+    def clean(self, value: object) -> object:
+        """As it is."""
+        named = isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value)
+        if named or (scipy.sparse.issparse(value) and value.ndim == 2 and value.dtype.kind in "biuf"):  # type: ignore[attr-defined]  # it is a matrix
+            return value
+        raise ValueError
+
+    def bad_values(self) -> Iterator[object]:
+        """Lists of nothing, or of something else."""
+        yield from ([], [{}, 1], "rows", None)
+
+
 Column = Annotated[npt.ArrayLike, Numbers(1, finite=False, booleans=True)]
+MaybeColumn = Annotated[npt.ArrayLike | None, OneOf(Numbers(1, finite=False, booleans=True), Instance(type(None)))]
+Contexts = Annotated[Any, OneOf(Numbers(2, 3, finite=False, booleans=True), _Rows())]
 
 
 class Logged(Parametrised):
-    """A log of T rounds; the losses of actions not taken are unknown, so there is no regret, only progressive loss."""
+    """A log of T rounds; the losses of actions not taken are unknown, so there is no regret, only progressive loss.
+
+    Give `losses` or `rewards`, in [0, 1] or in a declared range; contexts may be sparse, or names and values.
+    """
 
     @validated
     def __init__(
         self,
-        contexts: Annotated[npt.ArrayLike, Numbers(2, 3, finite=False, booleans=True)],
+        contexts: Contexts,
         actions: Annotated[npt.ArrayLike, Integers(1, low=0)],
-        losses: Column,
-        probabilities: Column,
+        losses: MaybeColumn = None,
+        probabilities: MaybeColumn = None,
         *,
         n_actions: ActionCount,
+        rewards: MaybeColumn = None,
+        reward_range: MaybeRange = None,
+        loss_range: MaybeRange = None,
         seed: Seed = None,
     ) -> None:
-        self.contexts, self.losses = np.array(contexts, float), np.array(losses, float)
+        if (losses is None) == (rewards is None):
+            raise ValueError(
+                "give either losses or rewards, got both" if rewards is not None else "give losses or rewards"
+            )
+        if probabilities is None:
+            raise ValueError("probabilities must be given: without them replay cannot be fair to other policies")
+        within = one_range(reward_range, loss_range)
+        if within is not None and (reward_range is None) != (rewards is None):
+            raise ValueError(f"give rewards with reward_range, losses with loss_range, got {within}")
+        given = np.array(losses if rewards is None else rewards, float)
+        self.losses, self.rewards = as_losses(given, within, rewards=rewards is not None), None
+        self.reward_range, self.loss_range = None, None  # what is kept are losses
         self.probabilities, self.actions = np.array(probabilities, float), np.array(actions)
         self.n_actions, self.seed = n_actions, remembered(seed)
-        n = len(self.contexts)
-        for name in ("actions", "losses", "probabilities"):
-            if getattr(self, name).shape != (n,):
-                raise ValueError(f"{name} must hold one value for each of {n} rounds, got {getattr(self, name).shape}")
-        if self.contexts.ndim == 3 and self.contexts.shape[1] != n_actions:
-            raise ValueError(f"contexts must be n x d, or n x {n_actions} x d, got shape {self.contexts.shape}")
-        if (self.actions >= n_actions).any():
-            raise ValueError(f"actions must be whole numbers from 0 to {n_actions - 1}, got {quoted(actions)}")
-        _refuse("losses must lie in [0, 1]", self.losses, (self.losses >= 0) & (self.losses <= 1))
-        inside = (self.probabilities > 0) & (self.probabilities <= 1)
-        _refuse("probabilities must lie above 0 and at most at 1", self.probabilities, inside)
-        _refuse("contexts must be finite", self.contexts, np.isfinite(self.contexts))
-        coin = np.random.default_rng(self.seed).random(n)
+        if isinstance(contexts, np.ndarray) and contexts.ndim == 3 and contexts.shape[1] != n_actions:
+            raise ValueError(f"contexts must be n x d, or n x {n_actions} x d, got shape {contexts.shape}")
+        refuse_rounds(contexts, self.actions, self.losses, self.probabilities, n_actions)
+        self.contexts = _copied(contexts)
+        coin = np.random.default_rng(self.seed).random(len(self.actions))
         self._kept = coin * self.probabilities < self.probabilities.min()
 
     @property
     def n_rounds(self) -> int:
         """Rounds in the log, answered or not."""
-        return len(self.contexts)
+        return len(self.actions)
 
     def __len__(self) -> int:
         return self.n_rounds
@@ -75,9 +108,17 @@ class Logged(Parametrised):
 
     def interactions(self) -> Iterator[Interaction]:
         """The log itself, to learn from off-policy."""
-        rows = zip(self.contexts, self.actions.tolist(), self.losses.tolist(), self.probabilities.tolist(), strict=True)
+        contexts = self.contexts
+        each = (contexts[[i]] for i in range(self.n_rounds)) if scipy.sparse.issparse(contexts) else contexts
+        rows = zip(each, self.actions.tolist(), self.losses.tolist(), self.probabilities.tolist(), strict=True)
         for context, action, loss, probability in rows:
             yield Interaction(context, Decision(action, probability), loss)
+
+
+def _copied(contexts: Any) -> Any:
+    if scipy.sparse.issparse(contexts):
+        return scipy.sparse.csr_array(contexts, dtype=float, copy=True)
+    return list(contexts) if isinstance(contexts, list) else np.array(contexts, float)
 
 
 class LoggedRound:
@@ -96,8 +137,3 @@ class LoggedRound:
         """The logged loss if the decision agrees with the log and the round is kept, else None."""
         agrees = self._kept and decision.action == self._interaction.decision.action
         return self._interaction.loss if agrees else None
-
-
-def _refuse(rule: str, values: Array, good: npt.NDArray[np.bool_]) -> None:
-    if not good.all():
-        raise ValueError(f"{rule}, got {values[~good][0]} in round {int(np.argwhere(~good)[0][0])}")

@@ -20,7 +20,7 @@ from marginbandits.experiments.sources import is_name
 from marginbandits.experiments.specs import LearnerSpec, spec
 from marginbandits.validation import quoted, suggestion
 
-__all__ = ["chosen", "learner_spec", "names", "plan_entries", "value", "words"]
+__all__ = ["called", "chosen", "learner_spec", "names", "plan_entries", "value", "words"]
 
 _OPEN, _CLOSE = "([{", ")]}"
 _ENTRIES = ("rounds", "seeds", "shuffle", "data", "label", "drop", "missing", "learners")
@@ -75,6 +75,15 @@ def learner_spec(text: str) -> LearnerSpec:
     >>> learner_spec("LinUCB(features=fourier, alpha=0.1)").parameters
     {'features': 'fourier', 'alpha': 0.1}
     """
+    return spec(*called(text))
+
+
+def called(text: str) -> tuple[str, dict[str, Any]]:
+    """A name, and the parameters in brackets after it.
+
+    >>> called("LinUCB(alpha=0.1)")
+    ('LinUCB', {'alpha': 0.1})
+    """
     match = re.fullmatch(r"(\w+)\s*(?:\((.*)\))?", text.strip(), re.DOTALL)
     if not match:
         raise ValueError(f"a learner is written Name or Name(parameter=value, …), got {quoted(text)}")
@@ -89,7 +98,7 @@ def learner_spec(text: str) -> LearnerSpec:
             parameters[name] = value(rest)
         except RecursionError:
             raise ValueError(f"{name} must not be nested so deeply, got {quoted(rest)}") from None
-    return spec(match[1], parameters)
+    return match[1], parameters
 
 
 def chosen(text: str | None, known: dict[str, Any], what: str) -> list[Any]:

@@ -7,6 +7,7 @@
 (150, True)
 """
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -15,11 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.environments.base import Oblivious, loss_of
+from marginbandits.environments.logged import Logged
 from marginbandits.learners.base import Learner
 from marginbandits.types import Array, Environment, FullInformation
 from marginbandits.validation import Function, Instance, OneOf, validated
 
 __all__ = ["Trace", "simulate"]
+
+FEW = 0.05
+"""Replay that answers less than this share of a log's rounds says so."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +75,12 @@ def simulate(
                 tables.append(current.losses)
         if progress is not None:
             progress()
+    if isinstance(environment, Logged) and len(losses) < FEW * len(environment):
+        warnings.warn(
+            f"replay answered {len(losses):,} of {len(environment):,} rounds: only those in which the learner took the "
+            "logged action, and fewer where probabilities are uneven; mb.evaluate uses them all",
+            stacklevel=3,
+        )
     all_losses = np.array(tables) if tables else None
     return Trace(np.array(actions, np.int64), np.array(probabilities), np.array(losses), all_losses, np.array(kept))
 
@@ -87,8 +98,7 @@ def _settled(
     actions, probabilities = np.empty(n, np.int64), np.empty(n)
     kept = np.empty((n if laws else 1, environment.n_actions))
     for t in range(n):
-        rest = slice(t, None)
-        if learner._run(contexts[rest], losses[rest], actions[rest], probabilities[rest], kept[t * laws :], progress):
+        if learner._run(t, contexts, losses, actions, probabilities, kept, progress):
             break
         context = environment._context(t)
         decision = learner.act(context)

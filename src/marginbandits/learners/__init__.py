@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from marginbandits.learners.lipschitz_ftl import FaithfulLipschitzFTL, LipschitzFTL
     from marginbandits.learners.loading import load, loads
     from marginbandits.learners.mixture import Mixture
+    from marginbandits.learners.off_policy.margin_policy import MarginPolicy
     from marginbandits.learners.smooth_ftl import FaithfulSmoothFTL, SmoothFTL
+    from marginbandits.learners.warm import warm_start
 
 __all__ = [
     "SOBA",
@@ -49,6 +51,7 @@ __all__ = [
     "LinUCB",
     "LipschitzFTL",
     "LogisticTS",
+    "MarginPolicy",
     "Mixture",
     "NearestNeighbours",
     "Newtron",
@@ -59,6 +62,7 @@ __all__ = [
     "Uniform",
     "load",
     "loads",
+    "warm_start",
 ]
 
 if not TYPE_CHECKING:

@@ -25,6 +25,7 @@ from marginbandits.learners.inputs import Scale, each, is_one_mask, read_decisio
 from marginbandits.learners.loop import Loop, Parts
 from marginbandits.learners.offers import Names, is_name, plain
 from marginbandits.learners.options import MaybeActionCount, Options, how_many
+from marginbandits.ranges import one_range
 from marginbandits.types import Action, Array, Context, Decision, Mask
 from marginbandits.validation import quoted, validated
 
@@ -50,9 +51,7 @@ class Learner(Loop, ABC):
         self.window = options.get("window")
         names = options.get("actions")
         self._call(how_many(n_actions, names), names)
-        if self.reward_range is not None and self.loss_range is not None:
-            raise ValueError(f"give reward_range or loss_range, got {self.reward_range} and {self.loss_range}")
-        given = self.reward_range or self.loss_range
+        given = one_range(self.reward_range, self.loss_range)
         self._scale = None if given is None else Scale(self.reward_range is not None, *given)
 
     def law(self, context: Context, *, available: npt.ArrayLike | None = None, actions: Any = None) -> Array:
@@ -159,6 +158,7 @@ class Learner(Loop, ABC):
 
     def _run(
         self,
+        first: int,
         contexts: Any,
         losses: Array,
         actions: npt.NDArray[np.int64],
@@ -166,14 +166,16 @@ class Learner(Loop, ABC):
         laws: Array,
         progress: Callable[[], object] | None,
     ) -> bool:
-        """Play and learn all these rounds in compiled code, as `act` and `learn` would, if there is any for them."""
+        """Play and learn all rounds from the first on in compiled code, as `act` and `learn` would, if there is any."""
         with self._lock:
             if self._swift is None or self._names is not None or self._scale or self._called:
                 return False
+            rest = slice(first, None)
             usual = isinstance(contexts, np.ndarray) and contexts.shape[1:] == self._vector
-            rows = contexts if usual else self._reader.many(contexts, self._shape)[1]
+            rows = contexts[rest] if usual else self._reader.many(contexts[rest], self._shape)[1]
             assert rows is not None  # rows of its shape
-            self._swift.run(rows, losses, actions, probabilities, laws, progress)
+            kept = laws[rest] if len(laws) > 1 else laws
+            self._swift.run(rows, losses[rest], actions[rest], probabilities[rest], kept, progress)
             return True
 
     def predict(self, context: Context, *, actions: Any = None) -> Array:

@@ -90,7 +90,11 @@ def _told(number: float) -> float:
 def read_decision(decision: object, n_actions: int, names: Names | None = None) -> tuple[int, float]:
     """The place of a decision's action, and its probability; from `act` or from a log."""
     if not isinstance(decision, Decision):
-        raise ValueError(f"decision must be a Decision, got {quoted(decision)}")
+        hint = "; Decision.from_dict makes one of it" * isinstance(decision, dict)
+        raise ValueError(f"decision must be a Decision, got {quoted(decision)}{hint}")
+    law = decision.distribution
+    if law is not None and names is None and len(law) != n_actions:
+        raise ValueError(f"decision must be one of {n_actions} actions, got one of {len(law)}: another learner's?")
     action: Any = decision.action if names is None else names.place(decision.action)
     probability: Any = decision.probability
     if type(action) is int and type(probability) is float and 0 <= action < n_actions and RAREST <= probability <= 1:

@@ -79,6 +79,12 @@ class Loop(Stored):
         self._swift: Swift | None = None  # rounds in compiled code, where there are any
         self._taken = 0  # bytes, by what has been started
 
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "_law" in vars(cls) and "_laws" not in vars(cls) and cls._laws is not Loop._laws:
+            filled = next(one.__name__ for one in cls.__mro__ if "_laws" in vars(one))
+            raise TypeError(f"{cls.__name__} fills `_law`, which nobody asks: {filled} fills `_laws`, so fill that")
+
     def __setattr__(self, name: str, value: object) -> None:
         super().__setattr__(name, value)
         if name[0] != "_" and vars(self).get("_swift") is not None:  # a parameter: compiled rounds have its value
@@ -269,7 +275,7 @@ class Loop(Stored):
             raise TooLargeError(
                 f"{type(self).__name__} cannot be built for {self.n_actions} actions and {shape}: {error}, more than "
                 f"the limit (marginbandits.state.LIMIT). Learners that keep O(Kd) numbers need less: SquareCB, RegCB, "
-                f"LogisticTS, Banditron; so do features='raw' in place of 'fourier', and fewer columns"
+                f"LogisticTS, Banditron, and of sparse rows HingeLMC and SmoothFTL; so do fewer columns"
             ) from None
         self._state = State(parts, self._journal)
         self._journal.keep_no_more()  # to take this back is to have no state at all

@@ -19,33 +19,13 @@ from typing import Annotated, TypedDict
 import numpy as np
 
 from marginbandits.learners.offers import is_name, plain
+from marginbandits.ranges import MaybeRange
 from marginbandits.types import Action
-from marginbandits.validation import Choice, Constraint, Instance, Integer, OneOf, Real, Seed
+from marginbandits.validation import Choice, Constraint, Instance, Integer, OneOf, Seed
 
 __all__ = ["MaybeActionCount", "Options", "how_many"]
 
 NOTHING = Instance(type(None))
-
-
-class Range(Constraint):
-    """Two numbers, the second larger than the first."""
-
-    _number = Real()
-
-    def __str__(self) -> str:
-        return "two finite numbers, the larger one second"
-
-    def clean(self, value: object) -> tuple[float, float]:
-        """The two."""
-        if isinstance(value, list | tuple) and len(value) == 2:
-            low, high = (self._number.clean(one) for one in value)
-            if low < high:
-                return low, high
-        raise ValueError
-
-    def bad_values(self) -> Iterator[object]:
-        """One, three, two of which the larger comes first, and what is no number."""
-        yield from ([], [0.0], [0.0, 1.0, 2.0], [1.0, 0.0], [1.0, 1.0], "ab", 3, [0.0, float("nan")], [0, "1"])
 
 
 class Labels(Constraint):
@@ -76,8 +56,8 @@ class Options(TypedDict, total=False):
     """Beside its own parameters."""
 
     actions: Annotated[Sequence[Action] | None, OneOf(Labels(), NOTHING)]
-    reward_range: Annotated[tuple[float, float] | None, OneOf(Range(), NOTHING)]
-    loss_range: Annotated[tuple[float, float] | None, OneOf(Range(), NOTHING)]
+    reward_range: MaybeRange
+    loss_range: MaybeRange
     window: Annotated[int | str | None, OneOf(Integer(2, 10**9), Choice("learnt"), NOTHING)]
     seed: Seed
 

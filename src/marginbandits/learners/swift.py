@@ -44,9 +44,11 @@ def _featured_dense(contexts, t, learning, features):  # type: ignore[no-untyped
     """No columns, and the features of context t, after they have learnt it or before; or that it has a bad value."""
     moments, limit, clip, columns, omega, phase, named, nowhere, rows = features
     one = contexts[t : t + 1]
+    strange = 0.0
     for j in range(one.shape[1]):
-        if not abs(one[0, j]) <= LARGEST:
-            return False, nowhere, rows[0]
+        strange += 0.0 if abs(one[0, j]) <= LARGEST else 1.0
+    if strange > 0.0:
+        return False, nowhere, rows[0]
     if learning:
         learn_moments(one, moments, limit, clip, named)
     standardise(one, moments, clip, LARGEST, named, rows)
@@ -129,7 +131,7 @@ def swift_rounds(learner: Any, shape: Shape | None, features: FeatureMap | None)
 def _changed(learner: type, kind: type) -> bool:
     """Whether a class that builds on this kind of learner does anything in its own way, but how it is made."""
     own = {name for one in learner.__mro__[: learner.__mro__.index(kind)] for name in vars(one)}
-    return any(hasattr(kind, name) and not name.startswith(("__", "_abc_", "_compiled")) for name in own)
+    return any(hasattr(kind, name) and not name.startswith(("__", "_abc_")) for name in own)
 
 
 class Swift:

@@ -37,7 +37,7 @@ from marginbandits.surrogates import Hinge, SmoothedHinge
 from marginbandits.types import Array
 from marginbandits.validation import Integer, Real, validated
 
-__all__ = ["HingeERM", "played_costs"]
+__all__ = ["HingeERM", "played_costs", "read_problem"]
 
 FIRST_WIDTH = 0.5
 """σ to begin with, in margins."""
@@ -73,13 +73,19 @@ class HingeERM(Part):
 
     def minimise(self, rows: Array, costs: Array, start: Array | None = None) -> LinearLeader:
         """The best weights found within `max_evaluations`, from `start` if given; `LinearLeader.gap` says how good."""
-        rows, costs = np.asarray(rows, float), np.asarray(costs, float)
-        if rows.ndim != 2 or costs.ndim != 2 or len(rows) != len(costs) or costs.shape[1] < 1:
-            raise ValueError(f"rows must be n x d and costs n x K, got shapes {rows.shape} and {costs.shape}")
-        if not (np.isfinite(rows).all() and np.isfinite(costs).all() and (costs >= 0).all()):
-            raise ValueError("rows and costs must be finite, and costs not negative")
+        rows, costs = read_problem(rows, costs)
         used = costs.any(1)
         return _Search(self, rows[used], costs[used]).run(start)
+
+
+def read_problem(rows: Array, costs: Array) -> tuple[Array, Array]:
+    """Rows n x d and costs n x K, checked."""
+    rows, costs = np.asarray(rows, float), np.asarray(costs, float)
+    if rows.ndim != 2 or costs.ndim != 2 or len(rows) != len(costs) or costs.shape[1] < 1:
+        raise ValueError(f"rows must be n x d and costs n x K, got shapes {rows.shape} and {costs.shape}")
+    if not (np.isfinite(rows).all() and np.isfinite(costs).all() and (costs >= 0).all()):
+        raise ValueError("rows and costs must be finite, and costs not negative")
+    return rows, costs
 
 
 def played_costs(blocks: npt.NDArray[np.int64], costs: Array, n_blocks: int) -> Array:

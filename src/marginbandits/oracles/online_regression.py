@@ -226,10 +226,30 @@ def learn_row(
 
 
 @kernel
+def _step(totals: Array, error: float, importance: float, length: float, moved: float, rate: float) -> float:
+    """C δ of a row that adds ‖x/N‖² = `length`, where Σ x² s = `moved`."""
+    totals[0] += importance
+    totals[1] += importance * length
+    multiplier = math.sqrt(totals[0] / totals[1])
+    q = multiplier * moved
+    return multiplier * error * -math.expm1(-2.0 * rate * importance * q) / q
+
+
+@kernel
+def _grow(weights: Array, squares: Array, largest: Array, values: Array) -> None:
+    """Weights in units of the largest inputs, where these values are larger, and of any consequence."""
+    for i in range(values.shape[0]):
+        x = abs(values[i])
+        if x > largest[i] and squares[i] > 0.0:
+            weights[i] *= largest[i] / x
+            largest[i] = x
+
+
+@kernel
 def _learn_dense(
     state: Array, totals: Array, span: Array, values: Array, target: float, importance: float, rate: float, work: Array
 ) -> None:
-    """Without a branch for each column."""
+    """In passes without branches, over few enough arrays for processors to take several columns at once."""
     span[0], span[1] = min(span[0], target), max(span[1], target)
     weights, squares, largest = state[0], state[1], state[2]
     total, n = 0.0, values.shape[0]
@@ -239,25 +259,23 @@ def _learn_dense(
     gradient = 4.0 * error * error * importance
     if not gradient > 0.0:  # nothing to learn, or too little for a number
         return
-    length, moved = 0.0, 0.0
+    grown, length, moved = 0.0, 0.0, 0.0
     for i in range(n):
         x = abs(values[i])
-        square = squares[i] + gradient * x * x
-        seen = x > 0.0 and square > 0.0
-        before = largest[i]
-        most = max(before, x) if seen else before
-        size = most if seen else 1.0
-        weights[i] *= before / size if x > before and seen else 1.0
-        squares[i], largest[i] = square, most
-        work[i] = 1.0 / (size * math.sqrt(square)) if seen else 0.0
-        length += (x / size) * (x / size) if seen else 0.0
+        squares[i] += gradient * x * x
+        grown += 1.0 if x > largest[i] else 0.0
+    if grown > 0.0:
+        _grow(weights, squares, largest, values)
+    for i in range(n):
+        x = abs(values[i])
+        seen = min(x, squares[i]) > 0.0
+        size = largest[i] if seen else 1.0
+        share = x / size if seen else 0.0
+        work[i] = 1.0 / (size * math.sqrt(squares[i])) if seen else 0.0
+        length += share * share
         moved += x * x * work[i]
     if moved > 0.0 and length > 0.0:
-        totals[0] += importance
-        totals[1] += importance * length
-        multiplier = math.sqrt(totals[0] / totals[1])
-        q = multiplier * moved
-        step = multiplier * error * -math.expm1(-2.0 * rate * importance * q) / q
+        step = _step(totals, error, importance, length, moved, rate)
         for i in range(n):
             weights[i] += step * values[i] * work[i]
 
@@ -296,11 +314,7 @@ def _learn_sparse(
             length += (x / largest[i]) ** 2
             moved += x * x / (largest[i] * math.sqrt(squares[i]))
     if moved > 0.0 and length > 0.0:
-        totals[0] += importance
-        totals[1] += importance * length
-        multiplier = math.sqrt(totals[0] / totals[1])
-        q = multiplier * moved
-        step = multiplier * error * -math.expm1(-2.0 * rate * importance * q) / q
+        step = _step(totals, error, importance, length, moved, rate)
         for k in range(values.shape[0]):
             i = columns[k]
             if values[k] != 0.0 and squares[i] > 0.0:

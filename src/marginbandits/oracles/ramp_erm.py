@@ -2,11 +2,11 @@
 
 The class and the costs are those of `oracles.hinge_erm`, the loss is the ramp φ(s) = min(ψ(s), 1), which is not convex:
 
-    P(V) = Σ_i Σ_a c_ia φ(f(x_i)_a),   ‖V‖ <= R
+    P(V) = Σ_i Σ_a c_ia φ(f(x_i)_a) + (λ/2)‖V‖²,   ‖V‖ <= R
 
 At any V_k the ramp lies below the hinge and below 1, and meets the hinge where s <= 0 and 1 where s >= 0. So
 
-    V_{k+1} = argmin over ‖V‖ <= R of   Σ over f_k(x_i)_a <= 0 of c_ia ψ(f(x_i)_a)   (a constant for all others)
+    V_{k+1} = argmin over ‖V‖ <= R of   (λ/2)‖V‖² + Σ over f_k(x_i)_a <= 0 of c_ia ψ(f(x_i)_a)   (others: constant)
 
 cannot cost more than V_k: each step is one `HingeERM` without the pairs that are wrong already. From V = 0 all pairs
 are kept, so the first step is the hinge's own minimiser, and the end is never worse than it. The descent is repeated
@@ -52,11 +52,13 @@ class RampERM(Part):
         margin: Annotated[float, Real(above=0)],
         *,
         radius: Annotated[float, Real(above=0)] = 1.0,
+        ridge: Annotated[float, Real(0)] = 0.0,
         tolerance: Annotated[float, Real(above=0)] = 1e-4,
         max_steps: Annotated[int, Integer(1)] = 50,
     ) -> None:
         self.margin = margin
         self.radius = radius
+        self.ridge = ridge
         self.tolerance = tolerance
         self.max_steps = max_steps
 
@@ -69,7 +71,7 @@ class RampERM(Part):
     def minimise(self, rows: Array, costs: Array, start: Array | None = None) -> LinearLeader:
         """The better end of the descents from 0 and from `start`."""
         rows, costs = np.asarray(rows, float), np.asarray(costs, float)
-        hinge = HingeERM(self.margin, radius=self.radius, tolerance=self.tolerance)
+        hinge = HingeERM(self.margin, radius=self.radius, ridge=self.ridge, tolerance=self.tolerance)
         found = self._descend(hinge, rows, costs, hinge.minimise(rows, costs))
         if start is not None and start.any():
             kept = costs * (rows @ start.T <= 0.0)
@@ -79,17 +81,16 @@ class RampERM(Part):
 
     def _descend(self, hinge: HingeERM, rows: Array, costs: Array, first: LinearLeader) -> LinearLeader:
         """At most `max_steps`, of which `first` was one, until one gains nothing."""
-        ramp = Ramp(self.margin)
-        best, evaluations, value = first.weights, first.evaluations, _cost(ramp, first, rows, costs)
+        best, evaluations, value = first.weights, first.evaluations, self._cost(first, rows, costs)
         for _ in range(1, self.max_steps):
             following = hinge.minimise(rows, costs * (rows @ best.T <= 0.0), best)
             evaluations += following.evaluations
-            new = _cost(ramp, following, rows, costs)
+            new = self._cost(following, rows, costs)
             if new >= (1.0 - self.tolerance) * value:
                 break
             best, value = following.weights, new
         return LinearLeader(best, value, evaluations=evaluations)
 
-
-def _cost(ramp: Ramp, leader: LinearLeader, rows: Array, costs: Array) -> float:
-    return float((costs * ramp(leader.scores(rows))).sum())
+    def _cost(self, leader: LinearLeader, rows: Array, costs: Array) -> float:
+        paid = float((costs * Ramp(self.margin)(leader.scores(rows))).sum())
+        return paid + 0.5 * self.ridge * float((leader.weights**2).sum())

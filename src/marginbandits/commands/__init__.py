@@ -1,0 +1,1 @@
+"""Commands that `cli` gathers, by what they are about."""

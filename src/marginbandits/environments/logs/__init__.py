@@ -1,0 +1,1 @@
+"""Logs of past decisions: reading them in every format there is, checking them, writing them."""

@@ -16,7 +16,7 @@ from marginbandits.evaluation.off_policy.diagnostics import Finding
 from marginbandits.evaluation.off_policy.estimate import Estimate
 from marginbandits.evaluation.off_policy.estimators import METHODS
 from marginbandits.experiments.forest import forest
-from marginbandits.experiments.html import figure, page, rerun, table
+from marginbandits.experiments.html import figure, page, rerun, scroll, table
 from marginbandits.experiments.marks import Mark
 from marginbandits.experiments.svg import Axis, Line, xy_chart
 from marginbandits.saving import write_text
@@ -95,7 +95,8 @@ def _findings(estimates: Sequence[Estimate], policies: Sequence[str]) -> str:
     rows = [
         [escape(name), *("".join(_words(one) for one in own if one.name == name) for own in found)] for name in names
     ]
-    return table(["finding", *map(escape, policies)], rows, "claims")
+    head = ["finding", *map(escape, policies)]
+    return table(head, rows, "claims") if len(policies) == 1 else scroll(table(head, rows), "The log")
 
 
 def _words(one: Finding) -> str:

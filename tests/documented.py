@@ -47,12 +47,14 @@ SMALL: dict[str, list[str]] = {
     "python benchmarks/bakeoff_overhead.py": ["--seeds", "2", "--stored", "20"],
     "python benchmarks/batches.py": ["--contexts", "50"],
     "python benchmarks/catalogue.py": ["--rounds", "200", "--changes", "10"],
+    "python benchmarks/costs.py": ["--seconds", "0.1", "--rounds", "200", "--largest", "10"],
     "python benchmarks/drift.py": ["--rounds", "30", "--phases", "2", "--seeds", "1"],
     "python benchmarks/exponential_weights.py": ["--rounds", "2"],
     "python benchmarks/hinge_lmc.py": ["--rounds", "50", "--turns", "1"],
     "python benchmarks/hillstrom.py": ["--splits", "2"],
     "python benchmarks/hillstrom_policy.py": [],
     "python benchmarks/import_time.py": ["--turns", "1"],
+    "python benchmarks/limits.py": ["--turns", "1", "--milliseconds", "0.1"],
     "python benchmarks/lipschitz_ftl.py": ["--rounds", "100"],
     "python benchmarks/logs.py": ["--rows", "2000", "--columns", "3"],
     "python benchmarks/mixture.py": ["--rounds", "40"],
@@ -86,6 +88,7 @@ NOT_RUN = {
 
 UNSHOWN = re.compile(
     r"^@ lost least|^Report: |^Page: |^figure: |^# seconds$|^# tasks: |^# experiments for |^not installed: |^versions: "
+    r"|^without [tKd] = "
 )
 """Lines of an output that a document may leave out."""
 
@@ -96,6 +99,9 @@ FREE = [
     (r"^(holds at reachable T|holds|not seen at reachable T|fails as printed, holds as corrected|fails) ", "@ "),
     (r" (noise|BEYOND) ", " @ "),
     (r"not positive", "# #"),
+    (r"–", "# (# to #)"),
+    (r"(?<=t = #) [Kd] = #", ""),
+    (r" (memory|matrix) (?=#)", " @ "),
     (r", APART$", ""),
     (r"stays with \w+ for all: .*|regularisation #, # # better .*", "@"),
     (r"(equals|IS NOT) the arm", "@ the arm"),

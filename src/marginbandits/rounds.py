@@ -32,6 +32,7 @@ import scipy.sparse
 
 from marginbandits.arrays import Booleans, Integers, Numbers
 from marginbandits.contexts import LARGEST
+from marginbandits.ranges import MaybeRange
 from marginbandits.types import Action, Array, Mask
 from marginbandits.validation import Function, Instance, Integer, OneOf, quoted, record
 
@@ -104,7 +105,7 @@ class Rounds:
     columns: Annotated[tuple[str, ...] | None, OneOf(Instance(tuple), NOTHING)] = None
     beside: Annotated[dict[str, list[Any]] | None, OneOf(Instance(dict), NOTHING)] = None
     start: Annotated[int, Integer(0)] = 0
-    within: Annotated[tuple[float, float] | None, OneOf(Instance(tuple), NOTHING)] = None
+    within: MaybeRange = None
     rewards: bool = False
 
     def __post_init__(self) -> None:

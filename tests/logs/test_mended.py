@@ -209,6 +209,11 @@ class TestBalance:
             assert not found.good
             assert found.text.startswith(name)
 
+    def test_gaps_say_nothing(self) -> None:
+        contexts = [{"age": float("nan") if i % 7 == 0 else float(i)} for i in range(400)]
+        log = mb.Rounds(contexts, np.arange(400) % 2, np.zeros(400), np.full(400, 0.5), labels=("a", "b"))
+        assert mb.evaluate("a", log, method="snips").findings[-1].text.startswith("contexts are alike")
+
     def test_what_came_after_the_action_is_found(self) -> None:
         rng = np.random.default_rng(0)
         actions = rng.integers(0, 2, 3000)

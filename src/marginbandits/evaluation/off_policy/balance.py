@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from marginbandits.contexts import LARGEST
 from marginbandits.evaluation.off_policy.diagnostics import DIGITS, FEW, Finding, chance
 from marginbandits.rounds import Rounds
 from marginbandits.types import Array
@@ -122,7 +123,7 @@ def _named(contexts: list[Any], places: dict[str, int]) -> Array:
     for i, context in enumerate(contexts):
         for name, value in (context or {}).items():
             word = isinstance(value, str)
-            if not word and not isinstance(value, int | float):
+            if not word and not (isinstance(value, int | float) and abs(value) <= LARGEST):  # NaN is a gap
                 continue
             key = f"{name}={value}" if word else str(name)
             if key not in places and len(places) < WIDEST:

@@ -126,11 +126,12 @@ class MarginPolicy(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             leader = choosing.leader(self.surrogate, log.rows, paid, choice)
         wide = np.zeros((policy.n_actions, whole.rows.shape[1] + 1))
         wide[:, filled], wide[:, -1] = leader.weights[:, :-1], leader.weights[:, -1]
-        self.certificate_ = margin_bound(log, leader.weights, choosing.CONSTANT)
+        bound = margin_bound(log, leader.weights, choosing.CONSTANT)
         leader = replace(leader, weights=wide)
         policy._follow(wide[:, :-1], choosing.CONSTANT * wide[:, -1])
         self.policy_, self.leader_, self.regularisation_, self.candidates_ = policy, leader, choice, found
         self.classes_ = np.array(policy.actions if policy.actions is not None else range(policy.n_actions))
+        self.certificate_ = bound
         return self
 
     def predict(self, contexts: Any, *, available: Any = None) -> npt.NDArray[Any]:

@@ -13,8 +13,10 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 import marginbandits as mb
+from marginbandits.types import Array
 
 LEARNERS: dict[str, Callable[[int], mb.Learner]] = {
     "Mixture": lambda seed: mb.Mixture(3, seed=seed),
@@ -25,15 +27,21 @@ LEARNERS: dict[str, Callable[[int], mb.Learner]] = {
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def trial(description: str | None) -> tuple[Array, npt.NDArray[np.int64], Array, int]:
+    """Customers, what each was sent, whether they came, and how many splits are asked for, from the command line."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file")
     parser.add_argument("--splits", type=int, default=10)
     options = parser.parse_args()
     with np.load(options.file) as file:
         X, action, visit = file["X"].astype(float), file["action"].astype(int), file["reward_visit"].astype(float)
+    return X, action, visit, options.splits
+
+
+def main() -> None:
+    X, action, visit, splits = trial(__doc__)
     found: dict[str, list[float]] = {name: [] for name in ("best constant", *LEARNERS)}
-    for seed in range(options.splits):
+    for seed in range(splits):
         order = np.random.default_rng(seed).permutation(len(X))
         learn, judge = np.split(order, 2)
         value = 3.0 * visit[judge, None] * (action[judge, None] == np.arange(3))

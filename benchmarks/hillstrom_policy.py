@@ -9,10 +9,9 @@ those who have bought nothing from the men's side, the one group that visits mor
 First comes what `mb.evaluate` makes of each constant on the whole trial, where the arm's mean is known.
 """
 
-import argparse
-
 import numpy as np
 import numpy.typing as npt
+from hillstrom import trial
 
 import marginbandits as mb
 from marginbandits.types import Array
@@ -33,12 +32,7 @@ def difference(played: Array, other: Array, visits: Array) -> tuple[float, float
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file")
-    parser.add_argument("--splits", type=int, default=10)
-    options = parser.parse_args()
-    with np.load(options.file) as file:
-        X, action, visit = file["X"].astype(float), file["action"].astype(int), file["reward_visit"].astype(float)
+    X, action, visit, splits = trial(__doc__)
     log = mb.Logged(X, action, rewards=visit, probabilities=np.full(len(X), 1 / 3), n_actions=3)
     for arm in (NONE, MENS, WOMENS):
         ips, snips, dr = mb.evaluate(arm, log, method=["ips", "snips", "dr"], outcome="reward")
@@ -46,7 +40,7 @@ def main() -> None:
         told = f"snips {snips.value:.4f} ({snips.low:.4f} to {snips.high:.4f}) {equal} the arm's mean"
         print(f"always {arm}: {told}; dr {dr.value:.4f}, ips {ips.value:.4f}", flush=True)
     leads: dict[str, list[float]] = {"MarginPolicy": [], "hindsight": []}
-    for seed in range(options.splits):
+    for seed in range(splits):
         learn, judge = np.split(np.random.default_rng(seed).permutation(len(X)), 2)
         policy = mb.MarginPolicy(seed=seed)
         policy.fit(X[learn], action[learn], 1.0 - visit[learn], np.full(len(learn), 1 / 3))

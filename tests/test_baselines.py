@@ -13,7 +13,9 @@ from scipy.special import expit, softmax
 
 import marginbandits as mb
 from marginbandits import policies
+from marginbandits.contexts import per_action
 from marginbandits.learners.baselines.cover import raise_law
+from marginbandits.oracles.loss_ranges import loss_ranges
 from marginbandits.oracles.online_regression import OnlineRegression
 from marginbandits.types import Array
 from tests import naive
@@ -55,6 +57,28 @@ VOWPAL_WABBIT: dict[Callable[..., mb.Learner], Any] = {
 """What version 9.11.9 played with the settings of `EXPLORERS` on `logged_rounds`: rounds 13, 17, ..., 57."""
 
 
+class TestWidthsOfLinUCB:
+    @pytest.mark.parametrize("regularisation", [1e-6, 0.1, 10.0])
+    def test_no_width_that_decides_is_left_out(self, regularisation: float) -> None:
+        """Two columns are nearly one, and variances fall to a millionth of what they were."""
+        rng = np.random.default_rng(0)
+        contexts = rng.normal(size=(6000, 6))
+        contexts[:, 5] = contexts[:, 4] + 1e-5 * rng.normal(size=6000)
+        learner = mb.LinUCB(4, alpha=0.5, regularisation=regularisation, seed=0)
+        for x in contexts:
+            decision = learner.act(x)
+            learner.learn(x, decision, abs(math.tanh(x[decision.action]) * rng.random()))
+        assert learner._swift is not None
+        assert learner._map is not None
+        plain, fresh = learner._ridge, rng.normal(size=(2000, 6)) * [1, 1, 1, 1, 1, 1e-3]
+        batch = per_action(learner._map.transform(fresh), 4)
+        scores = (plain.predict(batch) + 0.5 * np.sqrt(plain.variance(batch))).reshape(-1, 4)
+        assert np.array_equal(np.argmax(learner.laws(fresh), 1), scores.argmax(1))
+        widest = learner._swift._arrays[2][5]
+        assert (widest >= (plain.factor**2).sum(1)).all()
+        assert (widest <= (plain.factor**2).sum(1) * (1 + 1e-9) + 2e-9 / regularisation).all()
+
+
 class TestOnlineRegression:
     def test_agrees_with_its_twin(self) -> None:
         rng = np.random.default_rng(0)
@@ -93,7 +117,7 @@ class TestOnlineRegression:
         """As Vowpal Wabbit asks: one more example, of the extreme target one beyond the range, counted w times."""
         oracle, twin, delta = OnlineRegression(1, 1, 3, 0.5), naive.OnlineRegression(3, 0.5), 0.002
         for t, (x, _, loss) in enumerate(islice(logged_rounds(80), 1, None)):
-            predicted, (low, high) = twin.predict(x), oracle.ranges(vectors(x, 1), delta)
+            predicted, (low, high) = twin.predict(x), loss_ranges(oracle, vectors(x, 1), delta)
             reached = []
             for gap in (max(predicted, 0.0) + 1, 2 - min(predicted, 1.0)):
                 largest = np.maximum(twin.N, np.abs(x))
@@ -114,13 +138,13 @@ class TestOnlineRegression:
         for rounds in (20, 2000):
             for _ in range(rounds):
                 oracle.learn(vectors(x + 0.3 * rng.standard_normal((1, 2)), 2), 0, float(0.3 + 0.4 * rng.random()))
-            low, high = oracle.ranges(vectors(x, 2), 0.01)
+            low, high = loss_ranges(oracle, vectors(x, 2), 0.01)
             assert (low <= oracle.predict(vectors(x, 2))).all()
             assert (high >= oracle.predict(vectors(x, 2))).all()
             widths.append(high[0] - low[0])
         assert 0 < widths[-1] < 0.6 * widths[0]
         assert low[1] == 0.0  # nothing bad is known of the other action
-        tight, loose = (oracle.ranges(vectors(x, 2), delta)[1][0] for delta in (0.001, 0.1))
+        tight, loose = (loss_ranges(oracle, vectors(x, 2), delta)[1][0] for delta in (0.001, 0.1))
         assert tight < loose
 
 
@@ -155,7 +179,7 @@ def test_regcb_is_optimistic_or_eliminates() -> None:
         for action, loss in ((0, 0.3), (1, 0.9)) * 60:
             agent.learn(x, mb.Decision(action, 0.5), loss)
         delta = 0.01 * math.log(3 * 120)
-        low, high = agent._oracle.ranges(vectors(x, 3), delta)
+        low, high = loss_ranges(agent._oracle, vectors(x, 3), delta)
         kept = low == low.min() if play == "optimistic" else low <= high.min()
         assert np.allclose(law(agent, x), kept / kept.sum())
         assert law(agent, x)[1] == 0.0  # known to be bad

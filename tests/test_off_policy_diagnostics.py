@@ -1,11 +1,14 @@
 """Diagnostics of logs: sound ones pass as often as is said, bad ones are found."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+import marginbandits as mb
 from marginbandits.evaluation.off_policy import Watch
-from marginbandits.evaluation.off_policy.diagnostics import RATE, chance
+from marginbandits.evaluation.off_policy.diagnostics import RATE, Finding, chance
 from marginbandits.types import Array
 
 Places = npt.NDArray[np.int64]
@@ -101,3 +104,44 @@ def test_files_of_different_offers_are_joined(whole: bool) -> None:
     w, y = np.concatenate(weights), np.tile([0.0, 1.0], 300)
     one.join(other)
     assert [str(found) for found in one.findings(w, y)] == [str(found) for found in both.findings(w, y)]
+
+
+class TestBalance:
+    """Sound logs pass (rate below 1%: none of 60 here), and those whose propensities leave out a context do not."""
+
+    @staticmethod
+    def _finding(seed: int, lie: float, words: bool) -> Finding:
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((1500, 3))
+        true = np.column_stack([p := 0.9 / (1.0 + np.exp(-lie * X[:, 1])) + 0.05, 1.0 - p])
+        actions = (rng.random(1500) > true[:, 0]).astype(int)
+        said = true if lie == 0.0 else np.full((1500, 2), 0.5)
+        contexts: Any = X
+        if words:
+            contexts = [{"age": one[0], "land": "DE" if one[1] > 0 else "FR"} for one in X]
+        log = mb.Rounds(contexts, actions, np.zeros(1500), said[np.arange(1500), actions], labels=("a", "b"))
+        found = mb.evaluate("a", log, method="snips").findings
+        return next(one for one in found if one.name == "balance")
+
+    @pytest.mark.parametrize("words", [False, True])
+    def test_sound_logs_pass(self, words: bool) -> None:
+        assert all(self._finding(seed, 0.0, words).good for seed in range(30))
+
+    @pytest.mark.parametrize(("words", "name"), [(False, "'column 1'"), (True, "'land=")])
+    def test_lies_are_found(self, words: bool, name: str) -> None:
+        for seed in range(5):
+            found = self._finding(seed, 1.0, words)
+            assert not found.good
+            assert found.text.startswith(name)
+
+    def test_gaps_say_nothing(self) -> None:
+        contexts = [{"age": float("nan") if i % 7 == 0 else float(i)} for i in range(400)]
+        log = mb.Rounds(contexts, np.arange(400) % 2, np.zeros(400), np.full(400, 0.5), labels=("a", "b"))
+        assert mb.evaluate("a", log, method="snips").findings[-1].text.startswith("contexts are alike")
+
+    def test_what_came_after_the_action_is_found(self) -> None:
+        rng = np.random.default_rng(0)
+        actions = rng.integers(0, 2, 3000)
+        visit = (rng.random(3000) < np.where(actions == 1, 0.3, 0.2)).astype(float)
+        log = mb.Logged(visit[:, None], actions, 1.0 - visit, np.full(3000, 0.5), n_actions=2, seed=0)
+        assert any(one.startswith("balance: 'column 0' differs") for one in mb.evaluate(1, log).warnings)

@@ -1,10 +1,13 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import stats
 
-from marginbandits.policies import explore, greedy, proportional, sample, sharpened, uniform
+from marginbandits.policies import explore, greedy, largest_of_normals, proportional, sample, sharpened, uniform
 from marginbandits.surrogates import Hinge, Ramp
 from marginbandits.types import Array
 from tests import naive
@@ -103,3 +106,39 @@ def test_explore_gives_every_available_action_its_floor() -> None:
 def test_bad_values_are_refused_by_name(call: object, name: str) -> None:
     with pytest.raises(ValueError, match=name):
         call()  # type: ignore[operator]  # any callable
+
+
+def test_two_actions_have_a_closed_form() -> None:
+    law = largest_of_normals(np.array([0.3, -0.2]), np.array([0.5, 0.4]), np.ones(2, bool))
+    assert law[0] == pytest.approx(stats.norm.cdf(0.5 / math.hypot(0.5, 0.4)), abs=1e-12)
+
+
+def test_hopeless_and_certain_actions() -> None:
+    law = largest_of_normals(np.array([0.0, 100.0, 0.0]), np.ones(3), np.ones(3, bool))
+    assert np.array_equal(law, [0, 1, 0])
+    certain = largest_of_normals(np.array([0.0, 1.0, 1.0]), np.zeros(3), np.ones(3, bool))
+    assert np.array_equal(certain, [0, 0.5, 0.5])
+
+
+def test_one_certain_action_among_uncertain_ones() -> None:
+    law = largest_of_normals(np.array([0.0, 1.0, 0.0]), np.array([0.0, 1.0, 0.0]), np.ones(3, bool))
+    assert law.sum() == pytest.approx(1)
+    assert law[1] == pytest.approx(stats.norm.cdf(1.0), abs=0.05)
+
+
+@pytest.mark.parametrize(("ratio", "error"), [(4.0, 1e-13), (20.0, 1e-13), (100.0, 1e-13), (1e5, 1e-13)])
+def test_uneven_deviations_stay_accurate(ratio: float, error: float) -> None:
+    for gap in np.linspace(-3, 3, 25):
+        law = largest_of_normals(np.array([gap, 0.0]), np.array([1.0, 1 / ratio]), np.ones(2, bool))
+        assert abs(law[0] - stats.norm.cdf(gap / math.hypot(1.0, 1 / ratio))) < error
+
+
+def test_many_uneven_deviations_agree_with_a_fine_quadrature() -> None:
+    deviation = np.array([1.0, 1 / 60, 1 / 60, 1e-5])
+    law = largest_of_normals(np.zeros(4), deviation, np.ones(4, bool))
+    grid = np.unique(np.concatenate([np.linspace(-9, 9, 40_001) * scale for scale in deviation]))
+    below = stats.norm.cdf(grid[:, None] / deviation)
+    for a, scale in enumerate(deviation):
+        others = np.prod(np.delete(below, a, axis=1), axis=1)
+        exact = np.trapezoid(others * stats.norm.pdf(grid / scale) / scale, grid)
+        assert abs(law[a] - exact) < 1e-6

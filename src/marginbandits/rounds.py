@@ -34,7 +34,7 @@ from marginbandits.arrays import Booleans, Integers, Numbers
 from marginbandits.contexts import LARGEST
 from marginbandits.ranges import MaybeRange
 from marginbandits.types import Action, Array, Mask
-from marginbandits.validation import Function, Instance, Integer, OneOf, quoted, record
+from marginbandits.validation import Function, Instance, Integer, OneOf, quoted, record, validated
 
 __all__ = ["LEAST", "SURE", "Places", "Progress", "Rounds", "is_finite", "refuse_rounds"]
 
@@ -46,8 +46,9 @@ SURE = 1e-3
 NOTHING = Instance(type(None))
 Progress = Annotated[Callable[[int], object] | None, OneOf(Function(), NOTHING)]
 """Told how many rounds there are in each part that is read, or written."""
-LEAST = 1e-60
-"""Nothing is drawn with a lower probability; and powers of one over it are numbers still."""
+LEAST = 1e-15
+"""Nothing is drawn with a lower probability: a uniform number of 53 bits is hardly ever so small, and weights up to one
+over it are what estimators take."""
 _WHOLE = ("labels", "columns", "start", "within", "rewards")
 """What rounds have together."""
 
@@ -82,6 +83,7 @@ class Places:
 
 
 Column = Annotated[Array, Numbers(1, finite=False, empty=True, booleans=True)]
+Some = Annotated[Any, OneOf(Integers(1, empty=True), Booleans(1, empty=True), Instance(slice))]
 MaybeList = Annotated[list[Any] | None, OneOf(Instance(list), NOTHING)]
 
 
@@ -174,11 +176,12 @@ class Rounds:
         place = int(self.actions[i])
         return self.labels[place] if self.offers is None and self.labels else list((self.offers or [])[i])[place]
 
-    def take(self, rows: Any) -> "Rounds":
+    @validated
+    def take(self, rows: Some) -> "Rounds":
         """Some of the rounds, in ascending order: by their numbers, by a mask or by a slice."""
         try:
-            rows = np.arange(len(self))[rows if isinstance(rows, slice) or len(rows) else slice(0)]
-        except IndexError as error:
+            rows = np.arange(len(self))[rows]
+        except (IndexError, TypeError, ValueError) as error:
             raise ValueError(f"rows must be among {len(self)} rounds: {error}") from None
         found: dict[str, Any] = {}
         for one in fields(self):

@@ -64,8 +64,8 @@ RECORDS = {
 }
 """What takes no arguments from a user, with the reason."""
 
-INNER = ("attach", "undo", "drawn_by", "joined", "take", "where", "name")
-"""What a record's owner calls, of `Rounds` or with a journal of its own: nothing for users."""
+INNER = ("attach", "undo", "Rounds.drawn_by", "Rounds.joined", "Rounds.where", "Rounds.name")
+"""What a record's owner calls, with its own journal, or of rounds that it has made: nothing for users."""
 
 
 @dataclass
@@ -102,7 +102,7 @@ def _methods(title: str, cls: type) -> Iterator[Target]:
         raw = inspect.getattr_static(cls, name)
         if (name.startswith("_") and name != "__call__") or not callable(getattr(cls, name)):
             continue
-        if (name == "__call__" or not name.startswith("__")) and name not in INNER:
+        if (name == "__call__" or not name.startswith("__")) and not {name, f"{title}.{name}"} & set(INNER):
             if isinstance(raw, classmethod | staticmethod):
                 function = raw.__func__
                 yield _target(f"{title}.{name}", getattr(cls, name), function)

@@ -127,6 +127,7 @@ OF: dict[str, dict[str, Any]] = {
     "MarginPolicy.certify": _COLUMNS,
     "MarginPolicy.fit": _COLUMNS,
     "MarginPolicy.save": {"target": "saved.npz"},
+    "Rounds.take": {"rows": [0, 2]},
     "Rounds": {**_COLUMNS, "labels": tuple(range(K))},
     "evaluate": {"policy": 1, "log": LOG},
     "read_log": {

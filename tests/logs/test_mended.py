@@ -11,7 +11,6 @@ from click.testing import CliRunner
 
 import marginbandits as mb
 from marginbandits.cli import main
-from marginbandits.evaluation.off_policy.diagnostics import Finding
 from marginbandits.evaluation.off_policy.evidence import Evidence
 from marginbandits.evaluation.off_policy.judging import value
 
@@ -72,10 +71,10 @@ def test_actions_of_two_kinds_are_no_column_of_parquet(tmp_path: Path) -> None:
 
 
 def test_nothing_is_drawn_with_next_to_no_probability(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="probabilities must lie above 0 and at most at 1, got 1e-70 in round 1"):
-        mb.Rounds(None, np.array([0, 1]), np.zeros(2), np.array([0.5, 1e-70]), labels=("a", "b"))
+    with pytest.raises(ValueError, match="probabilities must lie above 0 and at most at 1, got 1e-16 in round 1"):
+        mb.Rounds(None, np.array([0, 1]), np.zeros(2), np.array([0.5, 1e-16]), labels=("a", "b"))
     (tmp_path / "log.csv").write_text("x,action,reward,probability\n1,a,0,0.5\n1,b,1,1e-320\n")
-    with pytest.raises(ValueError, match=r"line 3: probability must be .*at least 1e-60, got '1e-320'"):
+    with pytest.raises(ValueError, match=r"line 3: probability must be .*at least 1e-15, got '1e-320'"):
         mb.read_log(tmp_path / "log.csv").rounds()
 
 
@@ -181,47 +180,6 @@ def test_likely_intervals_hold_their_value() -> None:
             assert found.high > found.low
 
 
-class TestBalance:
-    """Sound logs pass (rate below 1%: none of 60 here), and those whose propensities leave out a context do not."""
-
-    @staticmethod
-    def _finding(seed: int, lie: float, words: bool) -> Finding:
-        rng = np.random.default_rng(seed)
-        X = rng.standard_normal((1500, 3))
-        true = np.column_stack([p := 0.9 / (1.0 + np.exp(-lie * X[:, 1])) + 0.05, 1.0 - p])
-        actions = (rng.random(1500) > true[:, 0]).astype(int)
-        said = true if lie == 0.0 else np.full((1500, 2), 0.5)
-        contexts: Any = X
-        if words:
-            contexts = [{"age": one[0], "land": "DE" if one[1] > 0 else "FR"} for one in X]
-        log = mb.Rounds(contexts, actions, np.zeros(1500), said[np.arange(1500), actions], labels=("a", "b"))
-        found = mb.evaluate("a", log, method="snips").findings
-        return next(one for one in found if one.name == "balance")
-
-    @pytest.mark.parametrize("words", [False, True])
-    def test_sound_logs_pass(self, words: bool) -> None:
-        assert all(self._finding(seed, 0.0, words).good for seed in range(30))
-
-    @pytest.mark.parametrize(("words", "name"), [(False, "'column 1'"), (True, "'land=")])
-    def test_lies_are_found(self, words: bool, name: str) -> None:
-        for seed in range(5):
-            found = self._finding(seed, 1.0, words)
-            assert not found.good
-            assert found.text.startswith(name)
-
-    def test_gaps_say_nothing(self) -> None:
-        contexts = [{"age": float("nan") if i % 7 == 0 else float(i)} for i in range(400)]
-        log = mb.Rounds(contexts, np.arange(400) % 2, np.zeros(400), np.full(400, 0.5), labels=("a", "b"))
-        assert mb.evaluate("a", log, method="snips").findings[-1].text.startswith("contexts are alike")
-
-    def test_what_came_after_the_action_is_found(self) -> None:
-        rng = np.random.default_rng(0)
-        actions = rng.integers(0, 2, 3000)
-        visit = (rng.random(3000) < np.where(actions == 1, 0.3, 0.2)).astype(float)
-        log = mb.Logged(visit[:, None], actions, 1.0 - visit, np.full(3000, 0.5), n_actions=2, seed=0)
-        assert any(one.startswith("balance: 'column 0' differs") for one in mb.evaluate(1, log).warnings)
-
-
 @pytest.mark.parametrize(
     "make", [lambda: mb.LinUCB(actions=[2, 1, 0], seed=0), lambda: mb.MarginPolicy(actions=[2, 1, 0])]
 )
@@ -277,7 +235,7 @@ def test_logs_that_are_none() -> None:
     log = mb.Rounds(np.ones((2, 1)), np.array([0, 1]), np.zeros(2), np.full(2, 0.5), labels=("a", "b"))
     for call, words in (
         (lambda: mb.evaluate("a", log, n_actions=3), "n_actions must be the log's 2, got 3"),
-        (lambda: mb.evaluate("a", log.take([])), "log has no rounds"),
+        (lambda: mb.evaluate("a", log.take(np.arange(0))), "log has no rounds"),
         (lambda: mb.evaluate("a", "log.csv"), "not the name of a file"),
         (lambda: mb.warm_start(mb.LinUCB(2), "log.csv"), "not the name of a file"),
         (lambda: mb.evaluate(mb.LinUCB, log), "got the class"),

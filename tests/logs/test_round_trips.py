@@ -22,7 +22,7 @@ FEATURE = st.text("abcxyz", min_size=1, max_size=4)
 TEXT_VALUES = st.dictionaries(FEATURE, NUMBER | st.just(True) | FEATURE, min_size=1, max_size=3)
 TEXT_CONTEXT = st.dictionaries(st.text("ABC", min_size=1, max_size=2), TEXT_VALUES, min_size=1, max_size=3)
 LOSS = st.floats(0, 1)
-PROBABILITY = st.floats(1e-60, 1)
+PROBABILITY = st.floats(1e-15, 1)
 FEW = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 from scipy.optimize import brentq
 
-from marginbandits.oracles import online_regression
+from marginbandits.oracles import loss_ranges, online_regression
 from marginbandits.types import Array
 from tests.naive.regression import _width, predict
 from tests.naive.twin import Places, layout, pick, places, some, twin
@@ -36,7 +36,7 @@ def _weights_and_row(rng: np.random.Generator) -> tuple[Array, Places, Array]:
     return some(rng, d), *_row(rng, d)
 
 
-@twin(online_regression._predict, _weights_and_row)
+@twin(online_regression.predict_row, _weights_and_row)
 def predict_row(weights: Array, columns: Places, values: Array) -> float:
     return float(weights @ _filled(columns, values, len(weights)))
 
@@ -213,7 +213,7 @@ def _question(rng: np.random.Generator) -> tuple[Array, Array, Places, Array, fl
     )
 
 
-@twin(online_regression._reach, _question)
+@twin(loss_ranges._reach, _question)
 def reach(state: Array, totals: Array, columns: Places, values: Array, gap: float, delta: float, rate: float) -> float:
     """step·w for the w at which w (gap² - (gap - step·w)²) = delta, or the whole gap if that is cheaper."""
     x, (_, G, N) = _filled(columns, values, state.shape[1]), state
@@ -233,7 +233,7 @@ def _interval_of_row(rng: np.random.Generator) -> tuple[Array, Array, Places, Ar
     return _states(rng, 3, d), rng.uniform(1.0, 9.0, 2), *row, delta, 0.5, pick(rng, True, False)
 
 
-@twin(online_regression._range, _interval_of_row)
+@twin(loss_ranges._range, _interval_of_row)
 def range_of(
     state: Array, totals: Array, columns: Places, values: Array, delta: float, rate: float, both: bool
 ) -> tuple[float, float]:
@@ -249,7 +249,7 @@ def _intervals_of_row(rng: np.random.Generator) -> tuple[object, ...]:
     return _states(rng, 4, 3, d), totals, columns, values, delta, rate, np.empty(4), np.empty(4 if both else 0)
 
 
-@twin(online_regression.range_one, _intervals_of_row)
+@twin(loss_ranges.range_one, _intervals_of_row)
 def range_one(
     states: Array, totals: Array, columns: Places, values: Array, delta: float, rate: float, least: Array, most: Array
 ) -> None:
@@ -264,7 +264,7 @@ def _interval(rng: np.random.Generator) -> tuple[object, ...]:
     return states, totals, columns, values, ends, shared, starts, pick(rng, 1e-3, 0.1), 0.5, out, np.empty_like(out)
 
 
-@twin(online_regression.ranges, _interval)
+@twin(loss_ranges.ranges, _interval)
 def ranges(
     states: Array,
     totals: Array,

@@ -191,9 +191,27 @@ def cover_learn(
     rounds += 1.0
 
 
-@twin(linucb._law_one, lambda rng: _to_play((*_ridges(rng), pick(rng, 0.0, 0.7)), rng))
+def _bounded(rng: np.random.Generator) -> tuple[Any, ...]:
+    """Variances as they are, or as they were some rounds ago."""
+    models, *rest = _ridges(rng)
+    variances = (models[:, :-1] ** 2).sum(1) * pick(rng, 1.0, 3.0) + 1e-9
+    return models, *rest, pick(rng, 0.0, 0.7), 1e-9, variances, np.sqrt(variances)
+
+
+@twin(linucb._law_one, lambda rng: _to_play(_bounded(rng), rng))
 def linucb_law(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
     return bool(slow.play(state[0], values[None], False, starts, state[3], mask, law))
+
+
+@twin(linucb._learn_one, lambda rng: _to_learn(_bounded(rng), rng), tolerance=1e-7)
+def linucb_learn(
+    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
+    models, room, unkept, _, least, variances, roots = state
+    before = (models[action, :-1] ** 2).sum(0)
+    learn_ridge(columns, values, action, loss, probability, mask, noise, (models, room, unkept))
+    variances[action] -= before - (models[action, :-1] ** 2).sum(0)
+    roots[action] = np.sqrt(np.maximum(variances[action], least, out=variances[action]))
 
 
 @twin(epsilon_greedy._law_one, lambda rng: _to_play((*_ridges(rng), pick(rng, 0.0, 0.1, 1.0)), rng))

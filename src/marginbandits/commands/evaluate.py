@@ -95,7 +95,7 @@ def evaluate(
                 interval=kinds[0],
                 level=level,
                 against=other,
-                outcome="reward" if log.rewards and not losses else "loss",
+                outcome="loss" if losses else None,
                 propensities="estimate" if estimate_propensities else "logged",
                 seed=seed,
                 progress=tell,

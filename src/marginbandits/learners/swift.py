@@ -149,6 +149,8 @@ class Swift:
         nothing: Any = Sparse(np.empty(0), _NOWHERE, np.zeros(2, np.int64), width) if sparse else np.zeros((1, width))
         given = self._everything, _NO_DRAWS, self.count, *self._played, self._no_law, self._no_noise, *self._arrays
         self._rounds = entry(rounds, (PLAY, *self._given(nothing), self._loss, *given))
+        self._before = self._loss, self._everything, _NO_DRAWS, self.count, *self._played  # of one usual round
+        self._after = self._no_noise, *self._arrays
 
     def _given(self, rows: Rows) -> tuple[int, Any]:
         """How many rows, and what they are to compiled code of one type: plain numbers that may be written to."""
@@ -160,8 +162,7 @@ class Swift:
         """Of one vector, of which nothing is known but its shape and that it is plain."""
         contexts = context[None]
         law: Array = np.empty(self._no_law.shape[1])
-        given = self._loss, self._everything, _NO_DRAWS, self.count, *self._played, law[None], self._no_noise
-        if not self._rounds(PLAY, 1, contexts, *given, *self._arrays):
+        if not self._rounds(PLAY, 1, contexts, *self._before, law[None], *self._after):
             _refuse(contexts, 0)
         return law
 
@@ -175,7 +176,14 @@ class Swift:
 
     def learn(self, context: Array, action: int, loss: float, probability: float) -> None:
         """One round; of the context nothing is known but its shape and that it is plain."""
-        self._learn_one(context[None], action, loss, probability, self._everything)
+        contexts = context[None]
+        if not self._quiet:
+            self._learn_one(contexts, action, loss, probability, self._everything)
+            return
+        actions, probabilities = self._played
+        actions[0], probabilities[0], self._loss[0, 0] = action, probability, loss
+        if not self._rounds(LEARN, 1, contexts, *self._before, self._no_law, *self._after):
+            _refuse(contexts, 0)
 
     def learn_all(self, rounds: list[tuple[Batch, int, float, float]]) -> None:
         """All of these rounds, whose contexts have been checked."""

@@ -23,6 +23,7 @@ array([[-0.707],
 """
 
 import math
+from abc import abstractmethod
 from typing import Annotated
 
 import numpy as np
@@ -37,7 +38,7 @@ from marginbandits.surrogates import Hinge, SmoothedHinge
 from marginbandits.types import Array
 from marginbandits.validation import Integer, Real, validated
 
-__all__ = ["HingeERM", "played_costs", "read_problem"]
+__all__ = ["CostERM", "HingeERM", "played_costs", "read_problem"]
 
 FIRST_WIDTH = 0.5
 """σ to begin with, in margins."""
@@ -46,8 +47,22 @@ FLOOR = 1e-6
 """Where P is this share of what W = 0 costs or less, the gap counts relative to that."""
 
 
-class HingeERM(Part):
-    """The oracle: `minimise` for any costs; `fit` for rounds of a bandit, as `types.Oracle` has it."""
+class CostERM(Part):
+    """An oracle of some surrogate: `minimise` for any costs; `fit` for rounds of a bandit, as `types.Oracle` has it."""
+
+    @abstractmethod
+    def minimise(self, rows: Array, costs: Array, start: Array | None = None) -> LinearLeader:
+        """Weights of small Σ_i Σ_a c_ia·surrogate(s_a), from `start` if given."""
+
+    def fit(
+        self, rows: Array, blocks: npt.NDArray[np.int64], losses: Array, weights: Array, start: Array
+    ) -> LinearLeader:
+        """Of costs weight·ℓ of the played action alone; `blocks` is that action, 0 for K x d contexts."""
+        return self.minimise(rows, played_costs(blocks, weights * losses, len(start)), start)
+
+
+class HingeERM(CostERM):
+    """The oracle of the least weighted hinge."""
 
     @validated
     def __init__(
@@ -64,12 +79,6 @@ class HingeERM(Part):
         self.ridge = ridge
         self.tolerance = tolerance
         self.max_evaluations = max_evaluations
-
-    def fit(
-        self, rows: Array, blocks: npt.NDArray[np.int64], losses: Array, weights: Array, start: Array
-    ) -> LinearLeader:
-        """The least Σ weight·ℓ·ψ of the played action's score; `blocks` is that action, 0 for K x d contexts."""
-        return self.minimise(rows, played_costs(blocks, weights * losses, len(start)), start)
 
     def minimise(self, rows: Array, costs: Array, start: Array | None = None) -> LinearLeader:
         """The best weights found within `max_evaluations`, from `start` if given; `LinearLeader.gap` says how good."""

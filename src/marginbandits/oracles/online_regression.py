@@ -37,7 +37,7 @@ from marginbandits.contexts import Batch, Rows, Sparse
 from marginbandits.state import HUGE, SQUARES, Field, Journal, Record, zeros
 from marginbandits.types import Array
 
-__all__ = ["OnlineRegression", "learn_row", "predict_one", "range_one"]
+__all__ = ["OnlineRegression", "flat", "learn_row", "predict_one", "predict_row"]
 
 Places = npt.NDArray[np.int64]
 _ALL = np.empty(0, np.int64)  # the columns of a dense row
@@ -75,7 +75,7 @@ class OnlineRegression(Record):
     def predict(self, batch: Batch, policy: int = 0) -> Array:
         """The predicted loss of every action, not clipped: what is beyond the range still tells them apart."""
         out = np.empty(len(batch.mask))
-        predict_all(self.state[policy], *_flat(batch.rows), batch.shared, batch.starts, out)
+        predict_all(self.state[policy], *flat(batch.rows), batch.shared, batch.starts, out)
         return out
 
     def learn(self, batch: Batch, action: int, target: float, importance: float = 1.0, policy: int = 0) -> None:
@@ -98,17 +98,6 @@ class OnlineRegression(Record):
         for action, target in enumerate(targets.tolist()):
             if batch.mask[action]:
                 self.learn(batch, action, target, 1.0, policy)
-
-    def ranges(self, batch: Batch, delta: float) -> tuple[Array, Array]:
-        """The least and the largest loss each action could be given without adding more than `delta` squared error.
-
-        Foster, Agarwal, Dudík, Luo & Schapire (2018), "Practical contextual bandits with regression oracles": found by
-        asking how far a large importance weight on an extreme label would move the prediction.
-        """
-        least, most = np.empty((2, len(batch.mask)))
-        state, totals, rate = self.state[0], self.totals[0], self.learning_rate
-        ranges(state, totals, *_flat(batch.rows), batch.shared, batch.starts, delta, rate, least, most)
-        return least, most
 
     def fields(self) -> Mapping[str, Field]:
         """The live state."""
@@ -141,7 +130,7 @@ class OnlineRegression(Record):
         self.journal.keep(self.span)
 
 
-def _flat(rows: Rows) -> tuple[Places, Array, Places]:
+def flat(rows: Rows) -> tuple[Places, Array, Places]:
     """Columns of all rows, none where they are dense; their values; and where each row begins."""
     if isinstance(rows, Sparse):
         return rows.columns, rows.values, rows.starts
@@ -149,7 +138,7 @@ def _flat(rows: Rows) -> tuple[Places, Array, Places]:
 
 
 @kernel
-def _predict(weights: Array, columns: Places, values: Array) -> float:
+def predict_row(weights: Array, columns: Places, values: Array) -> float:
     """<w, z> of a row: all columns in order where `columns` is empty."""
     total = 0.0
     if columns.shape[0] == 0:
@@ -165,7 +154,7 @@ def _predict(weights: Array, columns: Places, values: Array) -> float:
 def predict_one(states: Array, columns: Places, values: Array, out: Array) -> None:
     """<w, z> of each action, for one row."""
     for a in range(out.shape[0]):
-        out[a] = _predict(states[a, 0], columns, values)
+        out[a] = predict_row(states[a, 0], columns, values)
 
 
 @kernel
@@ -178,7 +167,7 @@ def predict_all(
             block, row = (0, k) if shared else (k - starts[i], i)
             first, last = ends[row], ends[row + 1]
             where = columns[first:last] if columns.shape[0] else columns
-            out[k] = _predict(states[block, 0], where, values[first:last])
+            out[k] = predict_row(states[block, 0], where, values[first:last])
 
 
 @kernel
@@ -319,92 +308,3 @@ def _learn_sparse(
             i = columns[k]
             if values[k] != 0.0 and squares[i] > 0.0:
                 weights[i] += step * values[k] / (largest[i] * math.sqrt(squares[i]))
-
-
-@kernel
-def _reach(state: Array, totals: Array, columns: Places, values: Array, gap: float, delta: float, rate: float) -> float:
-    """How far importance on a target `gap` away moves the prediction before it costs more than `delta`.
-
-    A move v costs v²(2 gap - v)/s, s being how far a little importance moves it.
-    """
-    length = 0.0
-    moved = 0.0
-    if columns.shape[0] == 0:
-        for i in range(values.shape[0]):
-            x = abs(values[i])
-            largest, spread = max(state[2, i], x), state[1, i] + 4.0 * gap * gap * x * x
-            seen = x > 0.0 and spread > 0.0
-            moved += x * x / (largest * math.sqrt(spread)) if seen else 0.0
-            length += (x / largest) * (x / largest) if x > 0.0 else 0.0
-    else:
-        for k in range(values.shape[0]):
-            x, i = abs(values[k]), columns[k]
-            if x > 0.0:
-                largest, spread = max(state[2, i], x), state[1, i] + 4.0 * gap * gap * x * x
-                length += (x / largest) ** 2
-                moved += x * x / (largest * math.sqrt(spread)) if spread > 0.0 else 0.0
-    if not (moved > 0.0 and length > 0.0):
-        return 0.0
-    sensitivity = rate * math.sqrt((totals[0] + 1.0) / (totals[1] + length)) * moved
-    if not sensitivity > 1e-150:
-        return 0.0
-    cost = delta * sensitivity
-    if gap * gap * gap <= cost:
-        return gap
-    v = math.sqrt(cost / (2.0 * gap))
-    for _ in range(6):  # Newton's steps: from below, above, and down to it
-        v -= (v * v * (2.0 * gap - v) - cost) / max(v * (4.0 * gap - 3.0 * v), 1e-300)
-    return min(v, gap)
-
-
-@kernel
-def _range(
-    state: Array, totals: Array, columns: Places, values: Array, delta: float, rate: float, both: bool
-) -> tuple[float, float]:
-    """The least loss of an action, and, if it is asked for, the largest."""
-    predicted = _predict(state[0], columns, values)
-    down = _reach(state, totals, columns, values, max(predicted, 0.0) + 1.0, delta, rate)
-    up = _reach(state, totals, columns, values, 2.0 - min(predicted, 1.0), delta, rate) if both else 0.0
-    return min(max(predicted - down, 0.0), 1.0), max(min(predicted + up, 1.0), 0.0)
-
-
-@kernel
-def range_one(
-    states: Array,
-    totals: Array,
-    columns: Places,
-    values: Array,
-    delta: float,
-    rate: float,
-    least: Array,
-    most: Array,
-) -> None:
-    """The least loss of each action, for one row, and the largest, unless there is no room for it."""
-    both = most.shape[0] > 0
-    for a in range(least.shape[0]):
-        least[a], high = _range(states[a], totals, columns, values, delta, rate, both)
-        if both:
-            most[a] = high
-
-
-@kernel
-def ranges(
-    states: Array,
-    totals: Array,
-    columns: Places,
-    values: Array,
-    ends: Places,
-    shared: bool,
-    starts: Places,
-    delta: float,
-    rate: float,
-    least: Array,
-    most: Array,
-) -> None:
-    """The least loss of each action of each context, and the largest."""
-    for i in range(starts.shape[0] - 1):
-        for k in range(starts[i], starts[i + 1]):
-            block, row = (0, k) if shared else (k - starts[i], i)
-            first, last = ends[row], ends[row + 1]
-            where = columns[first:last] if columns.shape[0] else columns
-            least[k], most[k] = _range(states[block], totals, where, values[first:last], delta, rate, True)

@@ -31,11 +31,9 @@ array([-0.71,  0.71])
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
-from marginbandits.oracles.hinge_erm import HingeERM, played_costs
+from marginbandits.oracles.hinge_erm import CostERM, HingeERM
 from marginbandits.oracles.leader import LinearLeader
-from marginbandits.saving import Part
 from marginbandits.surrogates import Ramp
 from marginbandits.types import Array
 from marginbandits.validation import Integer, Real, validated
@@ -43,7 +41,7 @@ from marginbandits.validation import Integer, Real, validated
 __all__ = ["RampERM"]
 
 
-class RampERM(Part):
+class RampERM(CostERM):
     """The oracle: `minimise` for any costs; `fit` for rounds of a bandit, as `types.Oracle` has it."""
 
     @validated
@@ -61,12 +59,6 @@ class RampERM(Part):
         self.ridge = ridge
         self.tolerance = tolerance
         self.max_steps = max_steps
-
-    def fit(
-        self, rows: Array, blocks: npt.NDArray[np.int64], losses: Array, weights: Array, start: Array
-    ) -> LinearLeader:
-        """Small Σ weight·ℓ·φ of the played action's score; `blocks` is that action, 0 for K x d contexts."""
-        return self.minimise(rows, played_costs(blocks, weights * losses, len(start)), start)
 
     def minimise(self, rows: Array, costs: Array, start: Array | None = None) -> LinearLeader:
         """The better end of the descents from 0 and from `start`."""

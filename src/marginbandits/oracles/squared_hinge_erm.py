@@ -21,13 +21,11 @@ True
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 import scipy.optimize
 
-from marginbandits.oracles.hinge_erm import played_costs, read_problem
+from marginbandits.oracles.hinge_erm import CostERM, read_problem
 from marginbandits.oracles.leader import LinearLeader
-from marginbandits.saving import Part
 from marginbandits.types import Array
 from marginbandits.validation import Integer, Real, validated
 
@@ -37,7 +35,7 @@ ATTEMPTS = 5
 """L-BFGS ends where rounding stops it, and may go on from there."""
 
 
-class SquaredHingeERM(Part):
+class SquaredHingeERM(CostERM):
     """The oracle: `minimise` for any costs; `fit` for rounds of a bandit, as `types.Oracle` has it."""
 
     @validated
@@ -53,12 +51,6 @@ class SquaredHingeERM(Part):
         self.ridge = ridge
         self.tolerance = tolerance
         self.max_evaluations = max_evaluations
-
-    def fit(
-        self, rows: Array, blocks: npt.NDArray[np.int64], losses: Array, weights: Array, start: Array
-    ) -> LinearLeader:
-        """The least Σ weight·ℓ·ψ² of the played action's score; `blocks` is that action, 0 for K x d contexts."""
-        return self.minimise(rows, played_costs(blocks, weights * losses, len(start)), start)
 
     def minimise(self, rows: Array, costs: Array, start: Array | None = None) -> LinearLeader:
         """The best weights found within `max_evaluations`, from `start` if given; `LinearLeader.gap` says how good."""

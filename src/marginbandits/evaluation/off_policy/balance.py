@@ -9,7 +9,7 @@ in a log of purchases. Both make estimates wrong, and nothing else in the log sh
 Numbers are columns, and each word is one, of the first 256 (`WIDEST`) and of the first 65,536 rounds of each file
 (`LONGEST`); each part of them is centred, over its deviation, and cut at 3. All columns and actions together are one
 test, of those with 20 rounds on either side of the middle. It fails where p is below one in a million (`FAR`): so many
-tests of skewed sums are far out in tails that no approximation knows, and 1% would be 2 to 9 sound logs of a hundred.
+tests of skewed sums are far out in tails that no approximation knows.
 
 >>> rng = np.random.default_rng(0)
 >>> X, random = rng.standard_normal((4000, 2)), rng.integers(0, 2, 4000)

@@ -5,7 +5,7 @@
     snips        v + w (ℓ - v)/w̄            Swaminathan & Joachims (2015): Σwℓ/Σw, and its linearisation
     likelihood   v + wℓ - β(w - 1) - …      Karampatziakis, Langford & Mineiro (2020): most likely given Ew = 1
     dm           d                          the direct method: as good as the model
-    dr           d + w (ℓ - q)              Dudík, Langford & Li (2011): unbiased whatever the model
+    dr           d + w (ℓ - q)              Dudík, Langford & Li (2011): unbiased, however poor the model
     switch       d + w 1{w <= c} (ℓ - q)    Wang, Agarwal & Dudík (2017)
     shrinkage    d + λw/(w² + λ) (ℓ - q)    Su, Dimakopoulou, Krishnamurthy & Dudík (2020), "optimistic"
 

@@ -20,12 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.arrays import Numbers
+from marginbandits.rounds import LEAST
 from marginbandits.types import Array
 from marginbandits.validation import Instance, OneOf, Real, record
 
 __all__ = ["Evidence", "Gatherer", "Pair"]
 
-Weights = Annotated[npt.ArrayLike, Numbers(1, low=0, high=1e15)]
+Weights = Annotated[npt.ArrayLike, Numbers(1, low=0, high=1.0 / LEAST)]
 Shares = Annotated[npt.ArrayLike, Numbers(1, low=0, high=1, booleans=True)]
 MaybeShares = Annotated[npt.ArrayLike | None, OneOf(Numbers(1, low=0, high=1), Instance(type(None)))]
 

@@ -28,7 +28,7 @@ from marginbandits.laws import greedy_each
 from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.regression import OracleLearner, learn_oracle
 from marginbandits.learners.swift import compiled_rounds
-from marginbandits.oracles.online_regression import range_one
+from marginbandits.oracles.loss_ranges import loss_ranges, range_one
 from marginbandits.types import Array, Mask
 from marginbandits.validation import Choice, Instance, Real, validated
 
@@ -86,7 +86,7 @@ class RegCB(OracleLearner):
 
     def _ranges(self, one: Batch) -> tuple[Array, Array]:
         delta = self.mellowness * math.log(max(len(one.mask), 2) * max(self._rounds[0], 1.0))
-        return self._oracle.ranges(one, delta)
+        return loss_ranges(self._oracle, one, delta)
 
     def _widths(self, batch: Batch) -> Array:
         low, high = self._ranges(batch)

@@ -2,11 +2,12 @@
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits.features import table
+from marginbandits.features import products, table
 from marginbandits.types import Array
 from tests.naive.twin import Places, pick, twin
 
@@ -144,3 +145,43 @@ def sort(
             n += 1
         ends[i + 1] = n
     return n
+
+
+def _spans(rng: np.random.Generator) -> tuple[Any, ...]:
+    sizes = rng.integers(2, 6, size=3)
+    codes = rng.integers(0, 2**49, size=sizes.sum())
+    values = np.round(rng.normal(size=len(codes)), 1) * pick(rng, 1.0, 1e80)
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    spans = np.array([[0, 1, 1, size] for size in sizes] + [[0, sizes[2], 0, 1]])
+    n = len(codes) + int(((spans[:, 1] - spans[:, 0]) * (spans[:, 3] - spans[:, 2])).sum())
+    ends = np.array([0, 1, 2, 4])
+    return codes, values, starts, spans, ends, np.empty(n, np.int64), np.empty(n), np.empty(4, np.int64)
+
+
+@twin(products._multiply, _spans)
+def multiply(
+    codes: Places,
+    values: Array,
+    starts: Places,
+    spans: Places,
+    ends: Places,
+    out: Places,
+    out_values: Array,
+    out_starts: Places,
+) -> None:
+    """In whole numbers of any size."""
+    found: list[tuple[int, float]] = []
+    word, out_starts[0] = 2**64 - 1, 0
+    for i, (first, last) in enumerate(itertools.pairwise(starts.tolist())):
+        row = list(zip(codes[first:last].tolist(), values[first:last].tolist(), strict=True))
+        found += row
+        for a0, a1, b0, b1 in spans[ends[i] : ends[i + 1]].tolist():
+            for (a, x), (b, y) in itertools.product(row[a0:a1], row[b0:b1]):
+                mixed = (a * 0x9E3779B97F4A7C15 + b * 0xD1B54A32D192ED03) & word
+                mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & word
+                mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & word
+                name = ((a >> 33) * 31 + (b >> 33)) % 2**16
+                code = name * 2**33 + (mixed >> 32) * 2 + max(a % 2, b % 2)
+                found.append((code, float(np.clip(x * y, -1e100, 1e100))))
+        out_starts[i + 1] = len(found)
+    out[:], out_values[:] = [code for code, _ in found], [value for _, value in found]

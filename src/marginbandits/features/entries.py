@@ -13,11 +13,12 @@ keyed by the seed. Codes of what was met before are remembered, up to a limit, s
 dictionary. (scikit-learn's `FeatureHasher` takes several times as long: `benchmarks/tables.py`.)
 
 >>> entries = Entries(text=("title",), categorical=(), drop=(), interactions=(), seed=0)
->>> codes, values = entries.read({"age": 31, "country": "DE", "title": "Red shoes", "tags": ["new", "sale"]})
->>> values
-[31.0, 1.0, 1.0, 1.0, 1.0, 1.0]
->>> codes[0] % 2, codes == entries.read({"age": 31, "country": "DE", "title": "shoes red", "tags": ["sale", "new"]})[0]
-(1, False)
+>>> one = {"age": 31, "country": "DE", "title": "Red shoes", "tags": ["new", "sale"]}
+>>> codes, values, starts = entries.rows([one, {"age": 47}])
+>>> values, starts
+(array([31.,  1.,  1.,  1.,  1.,  1., 47.]), array([0, 6, 7]))
+>>> bool(codes[0] == codes[6]), codes % 2
+(True, array([1, 0, 0, 0, 0, 0, 1]))
 """
 
 import hashlib
@@ -31,6 +32,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from marginbandits.contexts import LARGEST
+from marginbandits.features.products import Places, Span, multiplied
+from marginbandits.types import Array
 from marginbandits.validation import quoted
 
 __all__ = ["Entries", "Seen"]
@@ -48,8 +51,6 @@ _NONE: dict[str, int] = {}
 _BETWEEN = "\x1f"
 """Between a name and its value: what no name or value has, unless it means to be taken for another."""
 
-
-_WORD_64 = 2**64 - 1
 
 T = TypeVar("T")
 Part = tuple[list[int], list[float]]
@@ -86,32 +87,49 @@ class Entries:
             seed=self._seed,
         )
 
-    def read(
-        self, context: Mapping[str, Any], seen: Seen | None = None, instead: Mapping[int, int] | None = None
-    ) -> Part:
-        """Codes and values of all entries, in the context's order, then those of interactions.
+    def rows(
+        self, contexts: Sequence[Mapping[str, Any]], instead: Mapping[int, int] | None = None, at: int = 0
+    ) -> tuple[Places, Array, Places]:
+        """Codes and values of all entries of each context, in its order, then those of interactions; and row starts.
 
-        What several contexts share, as rows of actions do the user, is looked at once if they are given one `seen`.
-        Where codes are to be others `instead`, they are so in interactions too.
+        What several contexts share, as rows of actions do the user, is looked at once. In row `at`, codes may be others
+        `instead`, in interactions too.
         """
         codes: list[int] = []
         values: list[float] = []
+        starts, spans = [0], []
+        seen: Seen = {}
+        for position, one in enumerate(contexts):
+            try:
+                found, more, pairs = self._read(one, seen)
+            except ValueError as error:
+                raise ValueError(f"contexts[{position}]: {error}" if len(contexts) > 1 else str(error)) from None
+            codes += found if instead is None or position != at else [instead.get(code, code) for code in found]
+            values += more
+            starts.append(len(codes))
+            spans.append(pairs)
+        plain = np.array(codes, np.int64), np.array(values, np.float64), np.array(starts)
+        return multiplied(*plain, spans) if any(spans) else plain
+
+    def _read(self, context: Mapping[str, Any], seen: Seen) -> tuple[list[int], list[float], list[Span]]:
+        """Codes and values in the context's order, and of which of them there are products."""
+        codes: list[int] = []
+        values: list[float] = []
         left = [MOST]  # entries that may still come, namespaces included
-        pairs = self._interactions
-        if not pairs or not any(one in context and other in context for one, other in pairs):
+        pairs = [(one, other) for one, other in self._interactions if one in context and other in context]
+        if not pairs:
             self._walk(context, "", 1, left, codes, values)
-            return codes if instead is None else [instead.get(code, code) for code in codes], values
-        seen = {} if seen is None or instead is not None else seen
-        parts = {name: self._part(name, value, left, seen) for name, value in context.items()}
-        if instead is not None:
-            parts = {name: ([instead.get(one, one) for one in own], also) for name, (own, also) in parts.items()}
-        for own, own_values in parts.values():
+            return codes, values, []
+        places = {}
+        for name, value in context.items():
+            own, own_values = self._part(name, value, left, seen)
+            places[name] = len(codes), len(codes) + len(own)
             codes += own
             values += own_values
-        for one, other in self._interactions:
-            if one in parts and other in parts:
-                _cross(parts[one], parts[other], left, codes, values)
-        return codes, values
+        spans = [(*places[one], *places[other]) for one, other in pairs]
+        for first, last, other_first, other_last in spans:
+            _spend(left, (last - first) * (other_last - other_first))
+        return codes, values, spans
 
     def _part(self, name: str, value: Any, left: list[int], seen: Seen) -> Part:
         """The entries of one name; those of a mapping that was seen before are what they were then."""
@@ -272,23 +290,6 @@ class Entries:
                 self._known.clear()
             self._known[key] = found
         return found
-
-
-def _cross(one: Part, other: Part, left: list[int], codes: list[int], values: list[float]) -> None:
-    """Every entry of one with every entry of the other: a number if either is.
-
-    A code is mixed from the two as SplitMix64 mixes (Steele, Lea & Flood, 2014).
-    """
-    _spend(left, len(one[0]) * len(other[0]))
-    for a, x in zip(*one, strict=True):
-        high, start = a >> 33, a * 0x9E3779B97F4A7C15
-        for b, y in zip(*other, strict=True):
-            mixed = (start + b * 0xD1B54A32D192ED03) & _WORD_64
-            mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & _WORD_64
-            mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & _WORD_64
-            codes.append((high * 31 + (b >> 33) & 0xFFFF) << 33 | (mixed >> 32) << 1 | ((a | b) & 1))
-            product = x * y
-            values.append(product if -LARGEST <= product <= LARGEST else math.copysign(LARGEST, product))
 
 
 def _spend(left: list[int], n: int) -> None:

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from marginbandits.compiled import kernel
 from marginbandits.contexts import CODES, LARGEST, Rows, Sparse
-from marginbandits.features.entries import Entries, Seen
+from marginbandits.features.entries import Entries
 from marginbandits.features.maps import FeatureMap
 from marginbandits.saving import Part
 from marginbandits.state import COUNT, SQUARES, Field, Journal, Record, zeros
@@ -110,20 +110,8 @@ class Table(Part, Record):
 
         In row `at`, some may be others `instead`.
         """
-        read = []
-        seen: Seen = {}
-        for position, one in enumerate(contexts):
-            try:
-                read.append(self._entries.read(one, seen, instead if position == at else None))
-            except ValueError as error:
-                raise ValueError(f"contexts[{position}]: {error}" if len(contexts) > 1 else str(error)) from None
-        if len(read) == 1:
-            codes, values = read[0]
-            starts = np.array([0, len(codes)])
-        else:
-            codes, values = [code for one, _ in read for code in one], [value for _, one in read for value in one]
-            starts = np.concatenate([[0], np.cumsum([len(one) for one, _ in read])])
-        return Sparse(np.array(values, np.float64), np.array(codes, np.int64), starts, CODES)
+        codes, values, starts = self._entries.rows(contexts, instead, at)
+        return Sparse(values, codes, starts, CODES)
 
     def _others(self, code: int) -> tuple[Places, Array]:
         """All categories of its name that have columns, and how often each was learnt."""

@@ -69,7 +69,7 @@ def named(
     kept, found = [], set[str]()
     for context, place in zip(contexts, places, strict=True):
         try:
-            entries.read(context)
+            entries.rows([context])
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from None
         kept.append(_without(context, drop, "", found))

@@ -178,7 +178,7 @@ def refuse_entries(contexts: Sequence[Any], entries: Entries, wrong: Wrong) -> N
         if context is None:
             continue
         try:
-            entries.read(context)
+            entries.rows([context])
         except ValueError as error:
             wrong.setdefault(row, ("context that no learner takes", str(error)))
 

@@ -1,0 +1,171 @@
+"""The service's own interface over HTTP: one table of operations, of which routes and the OpenAPI document are made."""
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from marginbandits.service import openapi
+from marginbandits.service.core import Service
+from marginbandits.service.door import Door, RefusedError, json_answer, problem
+from marginbandits.service.keys import Scope
+from marginbandits.service.loop import Loop
+from marginbandits.service.metrics import exposition
+from marginbandits.service.records import Name, Policy, Settings
+from marginbandits.service.requests import Activate, Answer, Ask, LoopState, Receipt, Reward
+
+__all__ = ["application", "state"]
+
+
+class SetLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a loop is to be; a policy, if it is to be another one."""
+
+    settings: Settings = Settings()
+    policy: Policy | None = None
+
+
+class Health(msgspec.Struct, frozen=True):
+    """Whether the service can be used: it writes, and learns."""
+
+    status: str
+    waiting: int
+    behind: int
+
+
+def state(loop: Loop) -> LoopState:
+    """A loop as it is."""
+    model, joiner = loop.model, loop.joiner
+    evidence = loop.watch.audit.evidence
+    return LoopState(
+        loop.name, loop.settings, model.policy, model.learnt, dict(joiner.counts), joiner.n_open, min(evidence, 1e300)
+    )
+
+
+class Operations:
+    """What can be asked, each a coroutine of the decoded request."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+
+    async def decide(self, name: str, ask: Ask, key: str | None) -> Answer:
+        """Choose an action. The event, with its probabilities, is on disk before the answer leaves."""
+        return await self.service.decide(name, ask, key)
+
+    async def reward(self, name: str, reward: Reward, key: str | None) -> Receipt:
+        """Say what an event was worth: at once or later, once or several times."""
+        return await self.service.reward(name, reward.event_id, reward.value, reward.key or key)
+
+    async def activate(self, name: str, activate: Activate, key: str | None) -> Receipt:
+        """Say that a deferred decision was used."""
+        return await self.service.activate(name, activate.event_id)
+
+    async def loops(self, name: str, nothing: None, key: str | None) -> list[LoopState]:
+        """All loops."""
+        return [state(loop) for loop in list(self.service.loops.values())]
+
+    async def loop(self, name: str, nothing: None, key: str | None) -> LoopState:
+        """One loop."""
+        return state(self.service.loop(name))
+
+    async def set(self, name: str, wanted: SetLoop, key: str | None) -> LoopState:
+        """Make a loop, or set it otherwise."""
+        msgspec.convert(name, Name)
+        return state(await run_in_threadpool(self.service.set, name, wanted.settings, wanted.policy))
+
+    async def policies(self, name: str, nothing: None, key: str | None) -> list[Policy]:
+        """All policies a loop ever had, in order; the last decides."""
+        self.service.loop(name)
+        return await run_in_threadpool(self.service.policies, name)
+
+    async def health(self, name: str, nothing: None, key: str | None) -> Health:
+        """Whether it writes and learns."""
+        service = self.service
+        last = await run_in_threadpool(service.journal.last)
+        behind = 0 if last is None else max(0, last.seq - service.seen)
+        return Health("ok" if service.failure is None else "not learning", service.writer.waiting, behind)
+
+
+def operations(service: Service) -> list[openapi.Operation]:
+    """The table."""
+    do = Operations(service)
+    return [
+        openapi.Operation("POST", "/loops/{loop}/decide", "decide", do.decide, Ask, Answer),
+        openapi.Operation("POST", "/loops/{loop}/reward", "reward", do.reward, Reward, Receipt),
+        openapi.Operation("POST", "/loops/{loop}/activate", "decide", do.activate, Activate, Receipt),
+        openapi.Operation("GET", "/loops", "read", do.loops, None, list[LoopState]),
+        openapi.Operation("GET", "/loops/{loop}", "read", do.loop, None, LoopState),
+        openapi.Operation("PUT", "/loops/{loop}", "admin", do.set, SetLoop, LoopState),
+        openapi.Operation("GET", "/loops/{loop}/policies", "read", do.policies, None, list[Policy]),
+        openapi.Operation("GET", "/health", None, do.health, None, Health),
+    ]
+
+
+def application(service: Service) -> Starlette:
+    """The whole application; when it ends, so does the service."""
+    door, table = Door(service), operations(service)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        yield
+        await run_in_threadpool(service.close)
+
+    routes = [Route(one.path, _endpoint(door, one), methods=[one.method]) for one in table]
+    document = msgspec.json.encode(openapi.document(table))
+    routes += [
+        Route("/openapi.json", _plain(door, None, lambda: document, "application/json")),
+        Route("/metrics", _plain(door, "read", lambda: exposition(service, door), "text/plain; version=0.0.4")),
+    ]
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: _nowhere, 405: _no_method})
+    app.state.service, app.state.door = service, door
+    return app
+
+
+def _endpoint(door: Door, operation: openapi.Operation) -> Callable[[Request], Awaitable[Response]]:
+    decoder = None if operation.request is None else msgspec.json.Decoder(operation.request)
+
+    async def endpoint(request: Request) -> Response:
+        async def act() -> Response:
+            loop = request.path_params.get("loop")
+            if operation.scope is not None:
+                own = door.admit(request, operation.scope, loop)
+                if own is not None and loop is None:
+                    raise RefusedError(403, "this key is for one loop")
+            body = await door.body(request)
+            if loop is not None and operation.method == "POST":
+                door.slow_down(loop)
+            asked: Any = None if decoder is None else decoder.decode(body)
+            return json_answer(await operation.act(loop or "", asked, request.headers.get("idempotency-key")))
+
+        return await door.answered(act, problem)
+
+    return endpoint
+
+
+def _plain(
+    door: Door, scope: Scope | None, text: Callable[[], bytes], media_type: str
+) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        async def act() -> Response:
+            if scope is not None:
+                door.admit(request, scope, None)
+            return Response(await run_in_threadpool(text), media_type=media_type)
+
+        return await door.answered(act, problem)
+
+    return endpoint
+
+
+async def _nowhere(request: Request, error: Exception) -> Response:
+    return problem(RefusedError(404, "there is nothing here: /openapi.json says what there is"))
+
+
+async def _no_method(request: Request, error: Exception) -> Response:
+    answer = problem(RefusedError(405, f"{request.method} is not for this"))
+    answer.headers.update(getattr(error, "headers", None) or {})
+    return answer

@@ -1,0 +1,135 @@
+"""What every request passes: its size, its key, its loop's rate, its JSON; and what every error becomes.
+
+    400  what was asked is not as it should be, and why     409  an id was used for something else
+    401  no key, or none that is known                      413  too large
+    403  the key is for something else                      429  too much, or too fast: Retry-After says when
+    404  no such loop or event                              500  our fault; it is in the server's log, not in the answer
+
+A service without keys answers requests of its own machine alone, and only such as name it as their host: a page of the
+web that makes a browser ask for it names another.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from marginbandits.service.core import ConflictError, Service, UnknownError
+from marginbandits.service.keys import Keys, Scope
+from marginbandits.service.requests import Problem
+from marginbandits.service.writer import FullError
+
+__all__ = ["Door", "RefusedError", "json_answer", "problem"]
+
+LARGEST = 1_000_000
+"""Bytes of a request."""
+_LOG = logging.getLogger("marginbandits.service")
+_HERE = {"127.0.0.1", "localhost", "[::1]", "::1"}
+
+
+class RefusedError(Exception):
+    """A request that is answered with a status, a message, and perhaps when to come again."""
+
+    def __init__(self, status: int, message: str, retry: int | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.retry = status, message, retry
+
+
+def json_answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """JSON."""
+    return Response(msgspec.json.encode(value), status, headers, media_type="application/json")
+
+
+def problem(error: RefusedError) -> Response:
+    """Why something was refused, by the service's own interface."""
+    headers = {} if error.retry is None else {"Retry-After": str(error.retry)}
+    if error.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return json_answer(Problem(error.message), error.status, headers)
+
+
+class Door:
+    """The checks of one service."""
+
+    def __init__(self, service: Service) -> None:
+        self.service, self.keys = service, Keys(service.journal)
+        self.refused = 0
+        self._buckets: dict[str, tuple[float, float]] = {}
+        self._lock = threading.Lock()
+
+    async def body(self, request: Request, largest: int = LARGEST) -> bytes:
+        """The bytes of a request."""
+        told = request.headers.get("content-length", "0")
+        if not told.isdigit() or int(told) > largest:
+            raise RefusedError(413, f"a request must have at most {largest:,} bytes")
+        parts, size = [], 0
+        async for part in request.stream():
+            size += len(part)
+            if size > largest:
+                raise RefusedError(413, f"a request must have at most {largest:,} bytes")
+            parts.append(part)
+        return b"".join(parts)
+
+    def secret(self, request: Request) -> str | None:
+        """The key of a request."""
+        given = request.headers.get("ocp-apim-subscription-key")
+        if given is None:
+            scheme, _, given = request.headers.get("authorization", "").partition(" ")
+            given = given.strip() if scheme.lower() == "bearer" else None
+        return given or None
+
+    def admit(self, request: Request, scope: Scope, loop: str | None) -> str | None:
+        """Whether a request may do this; the loop that its key is for, if it is for one."""
+        if not self.keys.all():
+            if request.url.hostname not in _HERE:
+                raise RefusedError(403, "a service without keys answers its own machine alone: make a key")
+            return None
+        secret = self.secret(request)
+        key = None if secret is None else self.keys.find(secret)
+        if key is None:
+            raise RefusedError(401, "a key is needed: Authorization: Bearer <key>")
+        if scope not in key.scopes and "admin" not in key.scopes:
+            raise RefusedError(403, f"this key is not for {scope}")
+        if loop is not None and key.loop not in ("*", loop):
+            raise RefusedError(403, "this key is for another loop")
+        return None if key.loop == "*" else key.loop
+
+    def slow_down(self, loop: str) -> None:
+        """Refuse what is faster than a loop allows."""
+        found = self.service.loops.get(loop)
+        rate = None if found is None else found.settings.most_per_second
+        if rate is None:
+            return
+        with self._lock:
+            left, at = self._buckets.get(loop, (max(rate, 1.0), time.monotonic()))
+            left = min(left + (time.monotonic() - at) * rate, max(rate, 1.0))
+            self._buckets[loop] = (max(left - 1.0, 0.0), time.monotonic())
+        if left < 1.0:
+            raise RefusedError(429, f"this loop takes {rate:g} requests a second", max(1, round(1.0 / rate)))
+
+    async def answered(
+        self, act: Callable[[], Awaitable[Response]], refusal: Callable[[RefusedError], Response]
+    ) -> Response:
+        """What is answered, whatever happens."""
+        try:
+            return await act()
+        except RefusedError as error:
+            refused = error
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
+            refused = RefusedError(400, str(error)[:1000] or "this cannot be read")
+        except UnknownError as error:
+            refused = RefusedError(404, str(error))
+        except ConflictError as error:
+            refused = RefusedError(409, str(error))
+        except FullError as error:
+            refused = RefusedError(429, str(error), 1)
+        except Exception:
+            _LOG.exception("a request failed")
+            refused = RefusedError(500, "this failed, and is in the server's log")
+        self.refused += 1
+        return refusal(refused)

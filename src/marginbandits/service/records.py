@@ -1,0 +1,138 @@
+"""What the bodies of entries hold, and what a loop is set to. Everything a decision depends on is written with it.
+
+    decision     Decided     what was offered, with which probabilities, what was chosen and by which model
+    reward       Rewarded    a value
+    activation   nothing: the decision was used
+    settings     Settings    from here on
+    policy       Policy      the learner that decides from here on
+    erasure      Erased      whose bodies were taken out
+
+So an event can be joined, learnt and audited from its entries alone, whatever the loop is set to today.
+"""
+
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+__all__ = ["Decided", "Erased", "Offer", "Policy", "Rewarded", "Settings", "decode", "encode"]
+
+T = TypeVar("T")
+Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.-]+$")]
+Event = Annotated[str, Meta(min_length=1, max_length=256)]
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Seconds = Annotated[float, Meta(gt=0.0, le=60 * 86400.0)]
+Aggregation = Literal["earliest", "sum", "mean", "median", "min", "max"]
+Mode = Literal["Online", "Apprentice", "LoggingOnly"]
+Number = Annotated[float, Meta(ge=-1e15, le=1e15)]
+
+
+class Offer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An action that may be chosen, and what is known of it."""
+
+    id: Event
+    features: dict[str, Any] | None = None
+
+
+class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A learner by the name of its class, and what it is built with; it learns every event since entry `since`."""
+
+    learner: Annotated[str, Meta(max_length=64)] = "SquareCB"
+    parameters: dict[str, Any] = {}
+    reward_range: tuple[Number, Number] = (0.0, 1.0)
+    since: Annotated[int, Meta(ge=0)] = 0
+    number: Annotated[int, Meta(ge=0)] = 0
+    reason: Annotated[str, Meta(max_length=1000)] = ""
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a loop is set to.
+
+    A reward counts if it comes within `window` seconds of its decision; if none does, the reward is `default`. Of what
+    is decided, a share `exploration` is drawn evenly and a share `holdback` is the baseline, whatever is learnt; both
+    are part of the probabilities. `actions` are offered where a request offers none.
+    """
+
+    window: Seconds = 600.0
+    default: Number = 0.0
+    aggregation: Aggregation = "earliest"
+    reward_range: tuple[Number, Number] = (0.0, 1.0)
+    exploration: Share = 0.0
+    holdback: Share = 0.0
+    mode: Mode = "Online"
+    actions: Annotated[list[Offer], Meta(max_length=1000)] | None = None
+    strict: bool = False
+    retention_days: Annotated[float, Meta(gt=0.0)] | None = None
+    most_per_second: Annotated[float, Meta(gt=0.0)] | None = None
+
+    def __post_init__(self) -> None:
+        low, high = self.reward_range
+        if not low < high:
+            raise ValueError(f"reward_range must be a low end below a high one, got {low} and {high}")
+        if not low <= self.default <= high:
+            raise ValueError(f"default must be within reward_range, got {self.default}")
+        ids = [one.id for one in self.actions or ()]
+        if len(set(ids)) < len(ids):
+            raise ValueError("actions must have ids that differ")
+
+
+class Decided(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A decision. Places are those of `actions`; excluded ones have probability 0.
+
+    `law` is the learner's own, of those that are not excluded, in order; `shadow` what it would have chosen where the
+    baseline is served whatever it says.
+    """
+
+    request: str
+    context: Any
+    actions: list[Offer]
+    probabilities: list[float]
+    law: list[float]
+    chosen: int
+    baseline: int
+    policy: int
+    learnt: int
+    window: float
+    default: float
+    reward_range: tuple[float, float]
+    aggregation: Aggregation = "earliest"
+    mode: Mode = "Online"
+    exploration: float = 0.0
+    holdback: float = 0.0
+    held: bool = False
+    excluded: list[int] = []
+    shadow: int = -1
+    deferred: bool = False
+    unit: str | None = None
+    format: int = 1
+
+
+class Rewarded(msgspec.Struct, frozen=True):
+    """What an event was worth."""
+
+    value: float
+
+
+class Erased(msgspec.Struct, frozen=True):
+    """A subject that was forgotten: which entries, which events, and the hash of who it was."""
+
+    entries: list[int]
+    events: list[str]
+    subject_sha256: str
+
+
+_ENCODER = msgspec.json.Encoder()
+_KINDS = (Decided, Rewarded, Settings, Policy, Erased)
+_DECODERS: dict[type, Any] = {kind: msgspec.json.Decoder(kind) for kind in _KINDS}
+
+
+def encode(body: msgspec.Struct) -> bytes:
+    """As it is kept."""
+    return _ENCODER.encode(body)
+
+
+def decode(kind: type[T], body: bytes) -> T:
+    """As it was; a body that is none of its kind is damage."""
+    decoder: Any = _DECODERS[kind]
+    found: T = decoder.decode(body)
+    return found

@@ -22,6 +22,7 @@ from marginbandits import __version__
 from marginbandits.commands.evaluate import evaluate
 from marginbandits.commands.learn import learn
 from marginbandits.commands.logs import convert
+from marginbandits.commands.serve import keys, serve
 
 if TYPE_CHECKING:
     from marginbandits.experiments.forecast import Forecast
@@ -64,7 +65,7 @@ def main() -> None:
     """
 
 
-for command in (convert, evaluate, learn):
+for command in (convert, evaluate, learn, serve, keys):
     main.add_command(command)
 
 

@@ -16,6 +16,7 @@ import msgspec
 from marginbandits.service.journal import (
     ACTIVATION,
     CHANGES,
+    DECISION,
     ERASURE,
     POLICY,
     REWARD,
@@ -142,10 +143,10 @@ class Service:
         entries: list[int] = []
         events: list[str] = []
         for entry in read(self.journal):
-            if entry.loop == name and entry.kind == "decision" and entry.body is not None:
-                if decode(Decided, entry.body).unit == unit:
-                    entries += [entry.seq, *(one.seq for one in self.journal.of(entry.seq))]
-                    events.append(entry.id)
+            own = entry.loop == name and entry.kind == DECISION and entry.body is not None
+            if own and decode(Decided, entry.body or b"").unit == unit:
+                entries += [entry.seq, *(one.seq for one in self.journal.of(entry.seq))]
+                events.append(entry.id)
         erased = Erased(entries, events, hashlib.sha256(unit.encode()).hexdigest())
         self._write(Draft(name, ERASURE, "", encode(erased)))
         self.settle()
@@ -210,7 +211,7 @@ class Service:
 
 def _same(entry: Entry, draft: Draft) -> None:
     """Whether a decision that is there was asked for by the same request."""
-    if entry.kind != "decision" or entry.body is None:
+    if entry.kind != DECISION or entry.body is None:
         raise ConflictError(f"event {draft.id[:80]!r} was used for something else")
     if decode(Decided, entry.body).request != decode(Decided, draft.body).request:
         raise ConflictError(f"event {draft.id[:80]!r} was decided for another request")

@@ -1,0 +1,49 @@
+"""From a folder, or a database, to a service that listens: the one door to uvicorn."""
+
+import logging
+import socket
+from pathlib import Path
+
+import uvicorn
+
+from marginbandits.service.app import application
+from marginbandits.service.core import Service
+from marginbandits.service.journal import Journal
+from marginbandits.service.keys import Keys
+from marginbandits.service.sqlite import Sqlite
+
+__all__ = ["opened", "serve"]
+
+_HERE = ("127.0.0.1", "localhost", "::1")
+
+
+def opened(folder: Path | None, database: str | None = None, *, serving: bool, durability: str = "full") -> Journal:
+    """The journal of a folder, or that of a PostgreSQL database."""
+    if database is not None:
+        from marginbandits.service.postgres import Postgres
+
+        return Postgres(database, durability=durability, serving=serving)
+    if folder is None:
+        raise ValueError("give a folder, or a database")
+    return Sqlite(folder, durability=durability, serving=serving)
+
+
+def serve(journal: Journal, *, host: str, port: int) -> None:
+    """Listen until told to stop; then write what waits, learn what is closed, and end."""
+    if host not in _HERE and not Keys(journal).all():
+        journal.close()
+        raise ValueError(f"without a key, only this machine is served: make one, or leave out --host {host}")
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((host, port))
+        except OSError as error:
+            journal.close()
+            raise ValueError(f"{host}:{port} cannot be listened on: {error.strerror}") from None
+        service = Service(journal)
+        logging.getLogger("marginbandits.service").info("http://%s:%d", *listening.getsockname()[:2])
+        app = application(service)
+        config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
+        config.timeout_graceful_shutdown = 10
+        print(f"http://{host}:{listening.getsockname()[1]}", flush=True)
+        uvicorn.Server(config).run([listening])

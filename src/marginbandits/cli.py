@@ -20,6 +20,7 @@ from click.core import ParameterSource
 
 from marginbandits import __version__
 from marginbandits.commands.evaluate import evaluate
+from marginbandits.commands.journals import doctor, journal, replay
 from marginbandits.commands.learn import learn
 from marginbandits.commands.logs import convert
 from marginbandits.commands.serve import keys, serve
@@ -65,7 +66,7 @@ def main() -> None:
     """
 
 
-for command in (convert, evaluate, learn, serve, keys):
+for command in (convert, evaluate, learn, serve, keys, journal, replay, doctor):
     main.add_command(command)
 
 

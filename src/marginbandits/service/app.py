@@ -2,9 +2,10 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -13,7 +14,9 @@ from starlette.routing import Route
 
 from marginbandits.service import openapi
 from marginbandits.service.core import Service
+from marginbandits.service.deploying import Candidate, Promotion, back_to, promote
 from marginbandits.service.door import Door, RefusedError, json_answer, problem
+from marginbandits.service.evaluating import Judged, judged
 from marginbandits.service.keys import Scope
 from marginbandits.service.loop import Loop
 from marginbandits.service.metrics import exposition
@@ -28,6 +31,32 @@ class SetLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     settings: Settings = Settings()
     policy: Policy | None = None
+
+
+class Back(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The number of a policy."""
+
+    number: Annotated[int, Meta(ge=1)]
+
+
+class Evaluate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Policies by a label of yours."""
+
+    policies: Annotated[dict[str, Policy], Meta(max_length=10)] = {}
+
+
+class Erase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whom to forget."""
+
+    unit: Annotated[str, Meta(min_length=1, max_length=256)]
+
+
+class Erasure(msgspec.Struct, frozen=True):
+    """The receipt: how many events, how many entries, and the hash of the model without them."""
+
+    events: int
+    entries: int
+    model_sha256: str
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -83,6 +112,29 @@ class Operations:
         self.service.loop(name)
         return await run_in_threadpool(self.service.policies, name)
 
+    async def candidate(self, name: str, candidate: Candidate, key: str | None) -> Promotion:
+        """Judge a policy by the loop's journal, and promote it if it earns more, or if it is forced."""
+        return await run_in_threadpool(promote, self.service, name, candidate)
+
+    async def back(self, name: str, wanted: Back, key: str | None) -> LoopState:
+        """Let a policy of the past decide again."""
+        await run_in_threadpool(back_to, self.service, name, wanted.number)
+        return state(self.service.loop(name))
+
+    async def evaluate(self, name: str, wanted: Evaluate, key: str | None) -> list[Judged]:
+        """What other policies would have earned; always the baseline, and every action alike, are among them."""
+        self.service.loop(name)
+        rivals: dict[str, Policy | str] = {"baseline": "baseline", "uniform": "uniform"}
+        for label, policy in wanted.policies.items():
+            rivals[label] = msgspec.structs.replace(policy, reward_range=self.service.loop(name).settings.reward_range)
+        return await run_in_threadpool(judged, self.service.journal, name, rivals)
+
+    async def erase(self, name: str, wanted: Erase, key: str | None) -> Erasure:
+        """Forget whom a unit stands for: bodies go, the model is learnt again without them."""
+        erased = await run_in_threadpool(self.service.erase, name, wanted.unit)
+        sha256 = await run_in_threadpool(lambda: self.service.loop(name).model.dumps()[1])
+        return Erasure(len(erased.events), len(erased.entries), sha256)
+
     async def health(self, name: str, nothing: None, key: str | None) -> Health:
         """Whether it writes and learns."""
         service = self.service
@@ -102,6 +154,10 @@ def operations(service: Service) -> list[openapi.Operation]:
         openapi.Operation("GET", "/loops/{loop}", "read", do.loop, None, LoopState),
         openapi.Operation("PUT", "/loops/{loop}", "admin", do.set, SetLoop, LoopState),
         openapi.Operation("GET", "/loops/{loop}/policies", "read", do.policies, None, list[Policy]),
+        openapi.Operation("POST", "/loops/{loop}/policies", "admin", do.candidate, Candidate, Promotion),
+        openapi.Operation("POST", "/loops/{loop}/back", "admin", do.back, Back, LoopState),
+        openapi.Operation("POST", "/loops/{loop}/evaluate", "read", do.evaluate, Evaluate, list[Judged]),
+        openapi.Operation("POST", "/loops/{loop}/erase", "admin", do.erase, Erase, Erasure),
         openapi.Operation("GET", "/health", None, do.health, None, Health),
     ]
 

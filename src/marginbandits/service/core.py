@@ -10,14 +10,15 @@ import logging
 import secrets
 import threading
 import time
+from collections.abc import Iterator
 
 import msgspec
 
 from marginbandits.service.journal import (
     ACTIVATION,
-    CHANGES,
     DECISION,
     ERASURE,
+    EVENTS,
     POLICY,
     REWARD,
     SETTINGS,
@@ -37,6 +38,8 @@ __all__ = ["ConflictError", "Service", "UnknownError"]
 
 CHECKPOINTS = 10.0
 """Seconds between two checkpoints of a loop that learns."""
+RETIRING = 3600.0
+"""Seconds between two looks at what is too old to be kept."""
 _LOOK = 0.2
 _LOG = logging.getLogger("marginbandits.service")
 
@@ -130,7 +133,9 @@ class Service:
                 self._write(Draft(name, POLICY, str(policy.number), encode(policy)))
             if loop is None:
                 self.loops[name] = loop = self._started(name)
-            return loop
+        if policy is not None:
+            self.settle()
+        return loop
 
     def policies(self, name: str) -> list[Policy]:
         """All that a loop ever had, in order."""
@@ -147,10 +152,26 @@ class Service:
             if own and decode(Decided, entry.body or b"").unit == unit:
                 entries += [entry.seq, *(one.seq for one in self.journal.of(entry.seq))]
                 events.append(entry.id)
-        erased = Erased(entries, events, hashlib.sha256(unit.encode()).hexdigest())
+        erased = Erased(entries, events, hashlib.sha256(unit.encode("utf-8", "surrogatepass")).hexdigest())
         self._write(Draft(name, ERASURE, "", encode(erased)))
         self.settle()
         return erased
+
+    def erase_until(self, name: str, until: int) -> None:
+        """Forget all events of a loop up to an entry: what has a body there is taken out, and the model learns anew."""
+        self.loop(name)
+        self._write(Draft(name, ERASURE, "", encode(Erased(until=until))))
+        self.settle()
+
+    def _retire(self) -> None:
+        """Forget what is older than its loop keeps, and has closed."""
+        for name, loop in list(self.loops.items()):
+            if loop.settings.retention_days is not None:
+                oldest = now() - round(loop.settings.retention_days * 86400e6)
+                first = loop.joiner.first_seq(self.seen + 1)
+                old = [one for one in _older(self.journal, oldest, first) if one.loop == name and one.body is not None]
+                if any(one.kind in EVENTS for one in old):
+                    self.writer.put(Draft(name, ERASURE, "", encode(Erased(until=old[-1].seq))))
 
     def _write(self, draft: Draft) -> Entry:
         return self.writer.put(draft).result()[0]
@@ -165,7 +186,7 @@ class Service:
             time.sleep(0.005)
 
     def _follow(self) -> None:
-        due = time.monotonic() + self._checkpoints
+        due, retiring = time.monotonic() + self._checkpoints, 0.0
         try:
             while not self._ended.is_set():
                 self._wake.wait(_LOOK)
@@ -176,6 +197,9 @@ class Service:
                 if time.monotonic() >= due:
                     self._keep()
                     due = time.monotonic() + self._checkpoints
+                if time.monotonic() >= retiring:
+                    self._retire()
+                    retiring = time.monotonic() + RETIRING
             self._catch_up()
             self._keep()
         except BaseException as error:
@@ -183,14 +207,12 @@ class Service:
             _LOG.exception("learning has stopped; decisions go on with the model there is")
 
     def _catch_up(self) -> None:
-        while some := self.journal.entries(self.seen, AT_ONCE):
-            for entry in some:
+        """Every loop up to the end of the journal; one that was made meanwhile from where it is."""
+        while (last := self.journal.last()) is not None and self.seen < last.seq:
+            for entry in self.journal.entries(self.seen, AT_ONCE):
                 for loop in list(self.loops.values()):
-                    if entry.seq > loop.seen:
-                        loop.observe(entry, self.journal)
-                if entry.kind in CHANGES and entry.loop not in self.loops and self._ended.is_set() is False:
-                    with self._changing:
-                        self.loops.setdefault(entry.loop, self._started(entry.loop))
+                    for one in (entry,) if loop.seen == entry.seq - 1 else read(self.journal, loop.seen, entry.seq):
+                        loop.observe(one, self.journal)
                 self.seen = entry.seq
 
     def _overdue(self) -> bool:
@@ -207,6 +229,14 @@ class Service:
         self._wake.set()
         self._follower.join()
         self.journal.close()
+
+
+def _older(journal: Journal, at: int, before: int) -> Iterator[Entry]:
+    """Entries earlier than a time, and before one."""
+    for entry in read(journal, 0, before - 1):
+        if entry.at >= at:
+            return
+        yield entry
 
 
 def _same(entry: Entry, draft: Draft) -> None:

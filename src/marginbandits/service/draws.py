@@ -3,6 +3,12 @@
 The first says whether the event is held back, the second which action is drawn. The same event in the same loop has the
 same numbers, so that a repeated request cannot try its luck; without the secret nobody can foresee them.
 
+With the learner's law q, a share e of exploration among n actions and a share h held back, an action is chosen with
+
+    P(a) = (1 - h) ((1 - e) q(a) + e/n) + h 1{a is the baseline}
+
+In Apprentice and LoggingOnly it is the baseline, with probability 1, and the *shadow* is what q alone would draw.
+
 `Audit` is a running test that what was chosen follows the probabilities that were written down. With X = 1 if the
 likeliest action was drawn and p its probability, for every |λ| < 1
 
@@ -18,8 +24,9 @@ True
 import hashlib
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
-__all__ = ["Audit", "chosen", "draws"]
+__all__ = ["Audit", "Drawn", "chosen", "draw", "draws"]
 
 _STAKES = (-0.5, -0.2, -0.05, -0.01, 0.01, 0.05, 0.2, 0.5)
 ALARM = 1e6
@@ -42,6 +49,38 @@ def chosen(law: Sequence[float], draw: float) -> int:
             if draw < total:
                 return place
     return last
+
+
+class Drawn(NamedTuple):
+    """Of all actions the probabilities; what was chosen, whether it was held back; the shadow, -1 if there is none."""
+
+    probabilities: list[float]
+    chosen: int
+    held: bool
+    shadow: int
+
+
+def draw(
+    numbers: tuple[float, float],
+    law: Sequence[float],
+    kept: Sequence[int],
+    baseline: int,
+    n: int,
+    mode: str,
+    exploration: float,
+    holdback: float,
+) -> Drawn:
+    """By the formula above; `law` is of those of n places that are `kept`."""
+    by_holding, by_law = numbers
+    probabilities = [0.0] * n
+    if mode != "Online":
+        probabilities[baseline] = 1.0
+        return Drawn(probabilities, baseline, False, kept[chosen(law, by_law)])
+    explored = [(1.0 - exploration) * q + exploration / len(kept) for q in law]
+    for place, share in zip(kept, explored, strict=True):
+        probabilities[place] = (1.0 - holdback) * share + holdback * (place == baseline)
+    held = by_holding < holdback
+    return Drawn(probabilities, baseline if held else kept[chosen(explored, by_law)], held, -1)
 
 
 class Audit:

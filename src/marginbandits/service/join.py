@@ -8,6 +8,7 @@ learnt, and in which order, is a function of the journal, and not of when anybod
     none                               the default              "default"
     deferred, and not activated then   not learnt               "inactive"
     after the window                   kept, counted as late, not learnt
+    an event of another log            closed at once       "past"
     before the decision                counts if the decision comes within two minutes; else it is an orphan
 
 >>> joiner = Joiner("shop")
@@ -22,8 +23,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from marginbandits.service.journal import ACTIVATION, DECISION, REWARD, Entry
-from marginbandits.service.records import Decided, Rewarded, decode
+from marginbandits.service.journal import ACTIVATION, DECISION, PAST, REWARD, Entry
+from marginbandits.service.records import Decided, Past, Rewarded, decode
 
 __all__ = ["Closed", "Joiner"]
 
@@ -91,6 +92,10 @@ class Joiner:
                 self._decision(entry, decode(Decided, entry.body))
             elif entry.kind == REWARD and entry.body is not None:
                 self._reward(entry, decode(Rewarded, entry.body).value)
+            elif entry.kind == PAST and entry.body is not None:
+                past = decode(Past, entry.body)
+                self.counts["past"] += 1
+                closed.append(Closed(entry.seq, entry.id, entry.at, entry.at, past.decided, past.reward, "past"))
             elif entry.kind == ACTIVATION:
                 event = self._open.get(entry.id)
                 self.counts["activated" if event else "late activations"] += 1

@@ -30,6 +30,8 @@ __all__ = [
     "CHANGES",
     "DECISION",
     "ERASURE",
+    "EVENTS",
+    "PAST",
     "POLICY",
     "REWARD",
     "SETTINGS",
@@ -46,6 +48,9 @@ __all__ = [
 
 DECISION, REWARD, ACTIVATION, TICK = "decision", "reward", "activation", "tick"
 SETTINGS, POLICY, ERASURE = CHANGES = "settings", "policy", "erasure"
+PAST = "past"
+"""An event of another log, with its reward: closed when it is written."""
+EVENTS = DECISION, REWARD, ACTIVATION, PAST
 START = bytes(32)
 """What the first entry is chained to."""
 
@@ -145,7 +150,8 @@ def linked(before: bytes, seq: int, at: int, draft: Draft, of: int | None) -> En
 
 def unbroken(before: bytes, entry: Entry) -> bool:
     """Whether an entry is what it was when it was appended after one whose hash is `before`; it may be erased."""
-    if entry.body is not None and hashlib.sha256(entry.body).digest() != entry.body_sha256:
+    body: object = entry.body
+    if body is not None and not (isinstance(body, bytes) and hashlib.sha256(body).digest() == entry.body_sha256):
         return False
     told = (entry.seq, entry.at, entry.loop, entry.kind, entry.id, entry.key, entry.of, entry.body_sha256)
     return _link(before, *told) == entry.sha256

@@ -1,11 +1,7 @@
 """One loop: what is offered becomes a decision, closed events become the model.
 
-With the learner's law q, a share e of exploration among n actions and a share h held back, an action is chosen with
-
-    P(a) = (1 - h) ((1 - e) q(a) + e/n) + h 1{a is the baseline}
-
-and that is what is written down and told. In Apprentice and LoggingOnly it is the baseline, with probability 1. The
-baseline is the first action that is not excluded, unless the request names another.
+The baseline is the first action that is not excluded, unless the request names another. How an action is drawn from the
+learner's law is in `draws`; with which probabilities is written down and told.
 
 Everything here but `decide` is for one thread, which follows the journal; what it has come to is kept as a
 *checkpoint*, from which a loop goes on with the same model, and the same numbers, as if it had never stopped.
@@ -17,9 +13,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from marginbandits.service.draws import chosen, draws
+from marginbandits.service.draws import draw, draws
 from marginbandits.service.join import Closed, Joiner
-from marginbandits.service.journal import DECISION, ERASURE, POLICY, SETTINGS, Draft, Entry, Journal
+from marginbandits.service.journal import DECISION, ERASURE, EVENTS, POLICY, SETTINGS, Draft, Entry, Journal
 from marginbandits.service.model import Model
 from marginbandits.service.records import Decided, Erased, Offer, Policy, Settings, decode, encode
 from marginbandits.service.requests import Answer, Ask, Chance
@@ -81,14 +77,15 @@ class Loop:
             raise ValueError(f"baseline must not be excluded, got {ask.baseline!r}")
         law, learnt = model.law(ask.context, [actions[place] for place in kept])
         event = ask.event_id if ask.event_id is not None else uuid.uuid4().hex
-        probabilities, place, held, shadow = self._drawn(event, law, kept, baseline, len(actions))
+        chance = settings.mode, settings.exploration, settings.holdback
+        drawn = draw(draws(self.secret, event), law, kept, baseline, len(actions), *chance)
         body = Decided(
             request=hashlib.sha256(msgspec.json.encode(ask)).hexdigest(),
             context=ask.context,
             actions=actions,
-            probabilities=probabilities,
+            probabilities=drawn.probabilities,
             law=law,
-            chosen=place,
+            chosen=drawn.chosen,
             baseline=baseline,
             policy=model.policy.number,
             learnt=learnt,
@@ -99,29 +96,13 @@ class Loop:
             mode=settings.mode,
             exploration=settings.exploration,
             holdback=settings.holdback,
-            held=held,
+            held=drawn.held,
             excluded=excluded,
-            shadow=shadow,
+            shadow=drawn.shadow,
             deferred=ask.deferred,
             unit=ask.unit,
         )
         return Draft(self.name, DECISION, event, encode(body), key)
-
-    def _drawn(
-        self, event: str, law: list[float], kept: list[int], baseline: int, n: int
-    ) -> tuple[list[float], int, bool, int]:
-        """Probabilities, what is chosen, whether it is held back, and what the learner would choose."""
-        settings = self.settings
-        by_holding, by_law = draws(self.secret, event)
-        explored = [(1.0 - settings.exploration) * q + settings.exploration / len(kept) for q in law]
-        probabilities = [0.0] * n
-        if settings.mode != "Online":
-            probabilities[baseline] = 1.0
-            return probabilities, baseline, False, kept[chosen(law, by_law)]
-        for place, share in zip(kept, explored, strict=True):
-            probabilities[place] = (1.0 - settings.holdback) * share + settings.holdback * (place == baseline)
-        held = by_holding < settings.holdback
-        return probabilities, baseline if held else kept[chosen(explored, by_law)], held, -1
 
     # Following the journal.
 
@@ -150,13 +131,14 @@ class Loop:
 
     def _forget(self, entry: Entry, erased: Erased, journal: Journal) -> None:
         """Bodies go, and then everything that was made of them is made again without them."""
-        journal.erase(erased.entries)
+        old = (one for one in read(journal, 0, erased.until) if one.loop == self.name and one.kind in EVENTS)
+        journal.erase([*erased.entries, *(one.seq for one in old if one.body is not None)])
         counts, first = self.joiner.counts, self.joiner.first_seq(entry.seq)
         self.joiner = Joiner(self.name)
         for one in read(journal, first - 1, entry.seq):
             self.joiner.observe(one)
         self.joiner.counts = counts
-        self.watch.forget(set(erased.events))
+        self.watch.forget(set(erased.events), erased.until)
         self.model = rebuilt(self.name, self.model.policy, journal, entry.seq)
 
     def _learn(self, closed: Closed) -> None:
@@ -165,7 +147,8 @@ class Loop:
             self._closed = key
             if closed.seq > self.model.policy.since:
                 self.model.learn(closed)
-            self.watch.closed(closed)
+            if closed.reason != "past":
+                self.watch.closed(closed)
 
     # Checkpoints.
 

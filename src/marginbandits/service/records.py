@@ -6,6 +6,7 @@
     settings     Settings    from here on
     policy       Policy      the learner that decides from here on
     erasure      Erased      whose bodies were taken out
+    past         Past        an event of another log
 
 So an event can be joined, learnt and audited from its entries alone, whatever the loop is set to today.
 """
@@ -15,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
-__all__ = ["Decided", "Erased", "Offer", "Policy", "Rewarded", "Settings", "decode", "encode"]
+__all__ = ["Decided", "Erased", "Offer", "Past", "Policy", "Rewarded", "Settings", "decode", "encode"]
 
 T = TypeVar("T")
 Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.-]+$")]
@@ -113,16 +114,24 @@ class Rewarded(msgspec.Struct, frozen=True):
     value: float
 
 
-class Erased(msgspec.Struct, frozen=True):
-    """A subject that was forgotten: which entries, which events, and the hash of who it was."""
+class Past(msgspec.Struct, frozen=True):
+    """What another log says of an event, as if it had been decided here."""
 
-    entries: list[int]
-    events: list[str]
-    subject_sha256: str
+    decided: Decided
+    reward: float
+
+
+class Erased(msgspec.Struct, frozen=True):
+    """What was forgotten: a subject's entries and events, and the hash of who it was; or all events `until` an entry."""
+
+    entries: list[int] = []
+    events: list[str] = []
+    subject_sha256: str = ""
+    until: int = 0
 
 
 _ENCODER = msgspec.json.Encoder()
-_KINDS = (Decided, Rewarded, Settings, Policy, Erased)
+_KINDS = (Decided, Rewarded, Settings, Policy, Past, Erased)
 _DECODERS: dict[type, Any] = {kind: msgspec.json.Decoder(kind) for kind in _KINDS}
 
 

@@ -35,15 +35,21 @@ class Watch:
         self.audit.observe(decided.probabilities, decided.chosen)
         action = decided.actions[decided.chosen].id
         self.recent.append(
-            {"id": entry.id, "at": entry.at, "action": action, "probability": decided.probabilities[decided.chosen]}
+            {
+                "id": entry.id,
+                "seq": entry.seq,
+                "at": entry.at,
+                "action": action,
+                "probability": decided.probabilities[decided.chosen],
+            }
         )
 
     def closed(self, closed: Closed) -> None:
         """One more is over."""
 
-    def forget(self, events: set[str]) -> None:
-        """Nothing more is shown of these."""
-        kept = [one for one in self.recent if one["id"] not in events]
+    def forget(self, events: set[str], until: int) -> None:
+        """Nothing more is shown of these, nor of any up to an entry."""
+        kept = [one for one in self.recent if one["id"] not in events and one["seq"] > until]
         self.recent.clear()
         self.recent.extend(kept)
 

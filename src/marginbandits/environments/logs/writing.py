@@ -27,6 +27,7 @@ import scipy.sparse
 
 from marginbandits.environments.logs.log import Log, kind_of
 from marginbandits.frames import ParquetFile
+from marginbandits.log_parts import LogParts
 from marginbandits.rounds import Progress, Rounds
 from marginbandits.types import Action
 from marginbandits.validation import Instance, quoted, validated
@@ -39,7 +40,7 @@ _UNFIT = re.compile(r"[\s|:]")
 
 @validated
 def write_log(
-    log: Annotated[Log | Rounds, Instance(Log, Rounds)],
+    log: Annotated[Log | LogParts | Rounds, Instance(Log, LogParts, Rounds)],
     path: Annotated[str | os.PathLike[str], Instance(str, os.PathLike)],
     *,
     progress: Progress = None,

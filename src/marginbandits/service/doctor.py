@@ -1,0 +1,78 @@
+"""What a journal holds, whether it is whole, and what deserves a look: quick, and without a running service."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from marginbandits.service.draws import Audit
+from marginbandits.service.join import Joiner
+from marginbandits.service.journal import DECISION, START, Journal, now, unbroken
+from marginbandits.service.keys import Keys
+from marginbandits.service.loop import read
+from marginbandits.service.records import Decided, decode
+
+__all__ = ["Report", "looked_at"]
+
+_MANY = 0.05
+
+
+@dataclass
+class Report:
+    """Lines of facts, advice, and whether something is broken."""
+
+    lines: list[str] = field(default_factory=list)
+    advice: list[str] = field(default_factory=list)
+    ill: bool = False
+
+
+def looked_at(journal: Journal) -> Report:
+    """The report on a journal."""
+    report, before, broken = Report(), START, 0
+    joiners: dict[str, Joiner] = {}
+    audits: dict[str, Audit] = {}
+    kinds: dict[str, Counter[str]] = {}
+    sure: Counter[str] = Counter()
+    last = 0
+    for entry in read(journal):
+        broken += not unbroken(before, entry)
+        before, last = entry.sha256, entry.at
+        if entry.loop and entry.loop not in joiners:
+            joiners[entry.loop], audits[entry.loop], kinds[entry.loop] = Joiner(entry.loop), Audit(), Counter()
+        for joiner in joiners.values():
+            joiner.observe(entry)
+        if entry.loop:
+            kinds[entry.loop][entry.kind] += 1
+        if entry.kind == DECISION and entry.body is not None:
+            decided = decode(Decided, entry.body)
+            audits[entry.loop].observe(decided.probabilities, decided.chosen)
+            sure[entry.loop] += max(decided.probabilities) >= 1.0
+    total = sum(sum(one.values()) for one in kinds.values())
+    report.lines.append(f"{total:,} entries, {'the chain is whole' if not broken else f'{broken:,} of them altered'}")
+    report.ill = bool(broken)
+    if last > now() + 60_000_000:
+        report.advice.append("the newest entry is of the future: the clock has gone back, and windows close late")
+    for name, joiner in joiners.items():
+        _loop(name, joiner, audits[name], kinds[name], sure[name], report)
+    keys = Keys(journal).all()
+    report.lines.append(f"{len(keys)} keys")
+    if not keys:
+        report.advice.append("there are no keys: only this machine is served")
+    return report
+
+
+def _loop(name: str, joiner: Joiner, audit: Audit, kinds: Counter[str], sure: int, report: Report) -> None:
+    counts, n = joiner.counts, kinds[DECISION]
+    closed = counts["rewarded"] + counts["default"] + counts["inactive"]
+    became = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()) if count)
+    report.lines.append(f"{name}: {n:,} decisions, {joiner.n_open:,} open; {became or 'nothing has closed'}")
+    if audit.alarmed:
+        report.ill = True
+        report.advice.append(f"{name}: draws do not follow the probabilities that were logged")
+    if closed >= 100 and counts["rewarded"] < _MANY * closed:
+        report.advice.append(f"{name}: hardly any event is rewarded; is the window long enough?")
+    for kind, why in (("late", "the window is too short"), ("orphans", "their events were never decided here")):
+        if counts[kind] > _MANY * max(closed, 20):
+            report.advice.append(f"{name}: {counts[kind]:,} {kind} rewards: {why}")
+    if counts["clipped"]:
+        report.advice.append(f"{name}: {counts['clipped']:,} rewards are beyond reward_range")
+    if n >= 100 and sure > 0.9 * n:
+        report.advice.append(f"{name}: nearly all decisions were certain: nothing can be judged from them afterwards")

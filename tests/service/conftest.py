@@ -1,0 +1,28 @@
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from marginbandits.service.records import Policy, Settings
+from tests.service.made import Clock, Shop
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+@pytest.fixture
+def opened(tmp_path: Path, clock: Clock) -> Iterator[Callable[..., Shop]]:
+    """Shops on one folder, one after another; all are closed at the end."""
+    made: list[Shop] = []
+
+    def shop(settings: Settings | None = None, policy: Policy | None = None) -> Shop:
+        for one in made:
+            one.close()
+        made[:] = [Shop(tmp_path, clock, settings, policy)]
+        return made[0]
+
+    yield shop
+    for one in made:
+        one.close()

@@ -1,0 +1,75 @@
+"""A service in this process, whose clock the test moves."""
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from marginbandits.service import core, sqlite
+from marginbandits.service.core import Service
+from marginbandits.service.records import Policy, Settings
+from marginbandits.service.requests import Answer, Ask
+from marginbandits.service.sqlite import Sqlite
+
+__all__ = ["Clock", "Shop"]
+
+T = TypeVar("T")
+
+
+class Clock:
+    """Seconds that pass when they are told to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.at = 1_700_000_000_000_000
+        for module in (core, sqlite):
+            monkeypatch.setattr(module, "now", lambda: self.at)
+
+    def sleep(self, seconds: float) -> None:
+        self.at += round(seconds * 1e6)
+
+
+class Shop:
+    """A service with one loop, "shop"."""
+
+    def __init__(
+        self, folder: Path, clock: Clock, settings: Settings | None = None, policy: Policy | None = None
+    ) -> None:
+        self.clock, self.service = clock, Service(Sqlite(folder), checkpoints=1e9)
+        if settings is not None:
+            self.service.set("shop", settings, policy)
+
+    @property
+    def loop(self) -> Any:
+        return self.service.loop("shop")
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run(work)
+
+    def decide(self, **ask: Any) -> Answer:
+        given = {"actions": ["hat", "shoe"], **ask}
+        return self.run(self.service.decide("shop", Ask(**given)))
+
+    def reward(self, event: str, value: float, key: str | None = None) -> Any:
+        return self.run(self.service.reward("shop", event, value, key))
+
+    def pass_by(self, seconds: float) -> None:
+        """Time goes on, and what closes is learnt."""
+        self.clock.sleep(seconds)
+        while self.service._overdue():
+            self.service._wake.set()
+        self.service.settle()
+
+    def play(self, n: int, *, unit: bool = False) -> None:
+        """Visitors who like what they like, rewarded at once."""
+        for k in range(n):
+            likes = "hat" if k % 2 else "shoe"
+            more = {"unit": f"visitor {k % 5}"} if unit else {}
+            answer = self.decide(context={"likes": likes}, **more)
+            self.reward(answer.event_id, float(answer.action == likes))
+            self.pass_by(1.0)
+        self.pass_by(1000.0)
+
+    def close(self) -> None:
+        self.service.close()

@@ -73,3 +73,4 @@ class Shop:
 
     def close(self) -> None:
         self.service.close()
+        assert self.service.failure is None

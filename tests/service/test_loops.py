@@ -220,7 +220,8 @@ class TestTheModelIsAFunctionOfTheJournal:
         shop.pass_by(86400 * 0.2)
         assert shop.loop.model.learnt == 11
         shop.service._retire()
-        shop.pass_by(1)
+        shop.decide()  # written after it
+        shop.service.settle()
         assert shop.loop.model.learnt == 10
         assert not verified(shop.service.journal).faults
         shop.close()

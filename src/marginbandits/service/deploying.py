@@ -2,7 +2,7 @@
 
 A candidate is judged by every event the loop has closed (`evaluating`). It is promoted if the lower end of its lift
 over what was logged is above 0, at 95%, at all times; or if it is forced. Either way the reason is written into the
-journal, with the numbers. A roll-back is a policy of the past, made a policy again: it learns what has closed since, too.
+journal, with the numbers. A roll-back makes a policy of the past a policy again: it learns what closed since, too.
 """
 
 import msgspec

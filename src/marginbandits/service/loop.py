@@ -101,6 +101,7 @@ class Loop:
             shadow=drawn.shadow,
             deferred=ask.deferred,
             unit=ask.unit,
+            erasure=model.erasure,
         )
         return Draft(self.name, DECISION, event, encode(body), key)
 
@@ -184,6 +185,7 @@ class Loop:
                     self.model.policy = decode(Policy, one.body)
             self.model = Model(self.model.policy)
             self.model.loads(kept.model, kept.learnt, kept.skipped)
+            self.model.erasure = max((one.seq for one in before if one.kind == ERASURE), default=0)
             self._closed = kept.closed
             for entry in read(journal, kept.first - 1, kept.seen):
                 self.joiner.observe(entry)
@@ -202,6 +204,8 @@ def rebuilt(name: str, policy: Policy, journal: Journal, until: int) -> Model:
         for closed in joiner.observe(entry):
             if closed.seq > policy.since:
                 model.learn(closed)
+        if entry.kind == ERASURE and entry.loop == name:
+            model.erasure = entry.seq
     return model
 
 

@@ -53,11 +53,11 @@ def built(policy: Policy) -> Learner:
 
 
 class Model:
-    """A learner that decides in one thread and learns in another."""
+    """A learner that decides in one thread and learns in another; `erasure` is the last that it was made after."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy, self.learner = policy, built(policy)
-        self.learnt, self.skipped = 0, 0
+        self.learnt, self.skipped, self.erasure = 0, 0, 0
         self._lock = threading.Lock()
 
     def law(self, context: Any, actions: list[Offer]) -> tuple[list[float], int]:

@@ -81,7 +81,7 @@ class Decided(msgspec.Struct, frozen=True, omit_defaults=True):
     """A decision. Places are those of `actions`; excluded ones have probability 0.
 
     `law` is the learner's own, of those that are not excluded, in order; `shadow` what it would have chosen where the
-    baseline is served whatever it says.
+    baseline is served whatever it says. `erasure` is the last one before which the model was made.
     """
 
     request: str
@@ -105,6 +105,7 @@ class Decided(msgspec.Struct, frozen=True, omit_defaults=True):
     shadow: int = -1
     deferred: bool = False
     unit: str | None = None
+    erasure: int = 0
     format: int = 1
 
 
@@ -122,7 +123,7 @@ class Past(msgspec.Struct, frozen=True):
 
 
 class Erased(msgspec.Struct, frozen=True):
-    """What was forgotten: a subject's entries and events, and the hash of who it was; or all events `until` an entry."""
+    """What was forgotten: a subject's entries and events, and the hash of who it was; or all `until` an entry."""
 
     entries: list[int] = []
     events: list[str] = []

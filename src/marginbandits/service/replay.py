@@ -5,8 +5,8 @@
   are made from that law, and its choice from them and the loop's secret;
 - the latest model that was kept is, byte for byte, the one that the journal makes.
 
-Decisions before the last erasure of their loop rest on events that are gone: their laws cannot be made again, and are
-counted as such. Laws are compared to the last bit, which holds on the kind of processor that decided.
+Decisions of models from before the last erasure of their loop rest on events that are gone: their laws cannot be made
+again, and are counted as such. Laws are compared to the last bit, which holds on the kind of processor that decided.
 """
 
 from collections import defaultdict
@@ -78,10 +78,10 @@ def _decisions(journal: Journal, loop: str, verdict: Verdict) -> None:
     for entry in read(journal):
         if entry.kind == DECISION and entry.loop == loop:
             verdict.decisions += 1
-            if entry.body is None or entry.seq < last_erasure:
+            decided = None if entry.body is None else decode(Decided, entry.body)
+            if decided is None or decided.erasure < last_erasure:
                 verdict.erased += 1
                 continue
-            decided = decode(Decided, entry.body)
             _drawn(entry, decided, secret, verdict)
             waiting[decided.policy][decided.learnt].append(entry.seq)
     kept = _checkpoint(journal, loop)

@@ -1,0 +1,186 @@
+"""Who gets in, with what, and what everybody else is told."""
+
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from marginbandits.service.app import application
+from marginbandits.service.door import LARGEST
+from marginbandits.service.keys import Keys
+from marginbandits.service.records import Settings
+from tests.service.made import Shop
+
+ASK = {"context": {"a": 1}, "actions": ["x", "y"]}
+
+
+@pytest.fixture
+def shop(opened: Callable[..., Shop]) -> Shop:
+    return opened(Settings(window=60))
+
+
+@pytest.fixture
+def client(shop: Shop) -> TestClient:
+    return TestClient(application(shop.service), base_url="http://127.0.0.1", raise_server_exceptions=False)
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+class TestKeys:
+    def test_scopes_and_loops(self, shop: Shop, client: TestClient) -> None:
+        keys = Keys(shop.service.journal)
+        decide, admin = keys.make("shop", ["decide"]), keys.make("*", ["admin"])
+        other = keys.make("other", ["decide", "reward"])
+        assert client.post("/loops/shop/decide", json=ASK).status_code == 401
+        assert client.post("/loops/shop/decide", json=ASK, headers=bearer("mb_wrong")).status_code == 401
+        assert client.post("/loops/shop/decide", json=ASK, headers=bearer(decide)).status_code == 200
+        assert client.post("/loops/shop/decide", json=ASK, headers=bearer(other)).status_code == 403
+        reward = {"event_id": "e", "value": 1.0}
+        assert client.post("/loops/shop/reward", json=reward, headers=bearer(decide)).status_code == 403
+        assert client.post("/loops/shop/reward", json=reward, headers=bearer(admin)).status_code == 200
+        assert client.get("/loops", headers=bearer(other)).status_code == 403
+        assert client.get("/metrics", headers=bearer(decide)).status_code == 403
+        assert client.get("/metrics", headers=bearer(admin)).status_code == 200
+
+    def test_two_of_a_kind_and_one_can_be_replaced(self, shop: Shop) -> None:
+        keys = Keys(shop.service.journal)
+        first, second = (keys.make("shop", ["decide"]) for _ in range(2))
+        with pytest.raises(ValueError, match="two keys"):
+            keys.make("shop", ["decide"])
+        found = keys.find(first)
+        assert found is not None
+        keys.revoke(found.sha256[:12])
+        assert keys.find(first) is None
+        assert keys.find(second) is not None
+        assert keys.make("shop", ["decide"]) not in (first, second)
+
+    def test_only_hashes_are_kept(self, shop: Shop) -> None:
+        secret = Keys(shop.service.journal).make("*", ["admin"])
+        assert all(secret.encode() not in value for value in shop.service.journal.facts("").values())
+
+    def test_without_keys_only_this_machine_by_its_own_name(self, client: TestClient) -> None:
+        assert client.post("/loops/shop/decide", json=ASK).status_code == 200
+        refused = client.post("/loops/shop/decide", json=ASK, headers={"Host": "evil.example"})
+        assert refused.status_code == 403
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("body", "status", "message"),
+        [
+            (b"", 400, "truncated"),
+            (b"{", 400, "truncated"),
+            (b"[]", 400, "object"),
+            (b'{"context": 1}', 400, "context"),
+            (b'{"actions": []}', 400, "actions"),
+            (b'{"actions": [1]}', 400, "actions"),
+            (b'{"actions": ["x"], "more": 1}', 400, "more"),
+            (b'{"actions": ["\xff"]}', 400, "utf-8"),
+            (b'{"actions": ["x"], "context": {"a": 1e999}}', 400, ""),
+            (b'{"actions": ["x"], "context": ' + b'{"a": ' * 5000 + b"1" + b"}" * 5000 + b"}", 400, ""),
+            (b" " * (LARGEST + 1), 413, "at most"),
+        ],
+    )
+    def test_bad_bodies(self, shop: Shop, client: TestClient, body: bytes, status: int, message: str) -> None:
+        before = shop.service.journal.last()
+        answer = client.post("/loops/shop/decide", content=body)
+        assert answer.status_code == status
+        assert message in answer.json()["error"].lower()
+        assert shop.service.journal.last() == before
+
+    def test_nowhere(self, client: TestClient) -> None:
+        assert client.post("/loops/nobody/decide", json=ASK).status_code == 404
+        assert client.get("/nothing").json()["error"].startswith("there is nothing here")
+        assert client.get("/loops/shop/decide").status_code == 405
+        assert client.put("/loops/a%2Fb", json={}).status_code in (400, 404)
+        assert client.put("/loops/" + "a" * 65, json={}).status_code == 400
+
+    def test_what_is_too_fast(self, shop: Shop, client: TestClient) -> None:
+        shop.service.set("shop", Settings(most_per_second=3.0))
+        shop.service.settle()
+        found = [client.post("/loops/shop/decide", json=ASK) for _ in range(8)]
+        assert [one.status_code for one in found[:3]] == [200] * 3
+        assert found[-1].status_code == 429
+        assert int(found[-1].headers["Retry-After"]) >= 1
+
+    def test_a_failure_tells_nothing_of_itself(
+        self, shop: Shop, client: TestClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fails(*given: Any) -> Any:
+            raise RuntimeError("secret path /home/somebody")
+
+        monkeypatch.setattr(shop.loop, "decide", fails)
+        answer = client.post("/loops/shop/decide", json=ASK)
+        assert answer.status_code == 500
+        assert "secret" not in answer.text
+
+    def test_thousands_of_hostile_requests_write_nothing(self, shop: Shop, client: TestClient) -> None:
+        """Paths, methods, bodies and keys that are all wrong; ten times as many by `soak`."""
+        hostile(shop, client, 1000)
+
+    @pytest.mark.soak
+    def test_ten_thousand(self, shop: Shop, client: TestClient) -> None:
+        hostile(shop, client, 10_000)
+
+
+def hostile(shop: Shop, client: TestClient, n: int) -> None:
+    key = Keys(shop.service.journal).make("shop", ["decide", "reward"])
+    before, rng = shop.service.journal.last(), random.Random(0)
+    strange = [
+        "'; DROP TABLE entry; --",
+        "\x00",
+        "../../etc/passwd",
+        "%2e%2e%2f",
+        "𝕊" * 50,
+        "<script>",
+        "a" * 5000,
+        "\ud800",
+    ]
+    junk: list[Any] = [None, -1, 1e308, "NaN", [], {}, [[[]]], {"a": {"b": []}}, *strange]
+    for _ in range(n):
+        path = rng.choice(
+            [
+                "/loops/shop/decide",
+                "/loops/shop/reward",
+                "/loops/shop/activate",
+                f"/loops/{rng.choice(strange).encode('utf-8', 'replace').hex()}/decide",
+                "/loops/shop/../../metrics",
+                "/loops//decide",
+                "/loops/shop%00/decide",
+            ]
+        )
+        body = {
+            rng.choice(["context", "actions", "event_id", "value", "unit", "excluded", "__proto__"]): rng.choice(junk)
+            for _ in range(rng.randrange(1, 5))
+        }
+        if isinstance(body.get("actions"), dict | list) or "event_id" in body:
+            body["unknown"] = 1
+        content = json.dumps(body).encode()[: rng.randrange(1, 400)]
+        headers = rng.choice([{}, bearer("mb_" + "x" * 43), bearer("é" * 9), {"Ocp-Apim-Subscription-Key": key}])
+        headers = {name: value.encode("utf-8") for name, value in headers.items()}  # type: ignore[attr-defined]
+        answer = client.request(rng.choice(["POST", "PUT", "DELETE", "PATCH"]), path, content=content, headers=headers)
+        assert answer.status_code in (400, 401, 403, 404, 405, 413), (path, body, answer.status_code, answer.text)
+        assert "Traceback" not in answer.text
+    assert shop.service.journal.last() == before
+
+
+@pytest.mark.soak
+def test_schemathesis_finds_nothing_undocumented(shop: Shop, client: TestClient) -> None:
+    key = Keys(shop.service.journal).make("*", ["admin"])
+    schemathesis = pytest.importorskip("schemathesis")
+    from hypothesis import HealthCheck, given, settings
+
+    schema = schemathesis.openapi.from_asgi("/openapi.json", client.app)
+    for operation in schema.get_all_operations():
+
+        @settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+        @given(case=operation.ok().as_strategy())
+        def look(case: Any) -> None:
+            case.call_and_validate(base_url="http://127.0.0.1", headers=bearer(key))
+
+        look()

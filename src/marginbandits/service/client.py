@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import msgspec
 
-from marginbandits.service.requests import Answer, Receipt
+from marginbandits.service.requests import Answer, LoopState, Receipt
 
 __all__ = ["Client", "ServiceError"]
 
@@ -46,6 +46,10 @@ class Client:
         self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
         self._tries = tries
 
+    def set(self, **settings: Any) -> LoopState:
+        """Make the loop, or set it otherwise: settings by name, as in the interface."""
+        return msgspec.json.decode(self._send("PUT", "", {"settings": settings}), type=LoopState)
+
     def decide(
         self,
         context: dict[str, Any] | None,
@@ -56,22 +60,22 @@ class Client:
         if isinstance(actions, dict):
             actions = [{"id": one, "features": features} for one, features in actions.items()]
         asked = {"context": context, "actions": actions, "event_id": uuid.uuid4().hex, **more}
-        return msgspec.json.decode(self._post("decide", asked), type=Answer)
+        return msgspec.json.decode(self._send("POST", "/decide", asked), type=Answer)
 
     def reward(self, event_id: str, value: float, key: str | None = None) -> Receipt:
         """What an event was worth."""
         told = {"event_id": event_id, "value": value, "key": key or uuid.uuid4().hex}
-        return msgspec.json.decode(self._post("reward", told), type=Receipt)
+        return msgspec.json.decode(self._send("POST", "/reward", told), type=Receipt)
 
     def activate(self, event_id: str) -> Receipt:
         """A deferred decision was used."""
-        return msgspec.json.decode(self._post("activate", {"event_id": event_id}), type=Receipt)
+        return msgspec.json.decode(self._send("POST", "/activate", {"event_id": event_id}), type=Receipt)
 
-    def _post(self, what: str, asked: dict[str, Any]) -> bytes:
+    def _send(self, method: str, what: str, asked: dict[str, Any]) -> bytes:
         body, wait = msgspec.json.encode(asked), 0.1
         for left in reversed(range(self._tries)):
             try:
-                self._connection.request("POST", f"{self._path}/{what}", body, self._headers)
+                self._connection.request(method, self._path + what, body, self._headers)
                 answer = self._connection.getresponse()
                 found, status, told = answer.read(), answer.status, answer.headers.get("Retry-After", "")
             except (OSError, http.client.HTTPException):

@@ -4,7 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -15,8 +15,8 @@ class Flaky(BaseHTTPRequestHandler):
     """Answers as it is told to, one after another; None breaks the connection."""
 
     protocol_version = "HTTP/1.1"
-    answers: list[tuple[int, dict[str, Any]] | None] = []
-    asked: list[Any] = []
+    answers: ClassVar[list[tuple[int, dict[str, Any]] | None]] = []
+    asked: ClassVar[list[Any]] = []
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))

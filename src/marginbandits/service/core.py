@@ -29,7 +29,7 @@ from marginbandits.service.journal import (
     now,
 )
 from marginbandits.service.loop import AT_ONCE, Loop, answer, read
-from marginbandits.service.model import built
+from marginbandits.service.model import built, warm
 from marginbandits.service.records import Decided, Erased, Policy, Rewarded, Settings, decode, encode
 from marginbandits.service.requests import Answer, Ask, Receipt
 from marginbandits.service.writer import Writer
@@ -76,6 +76,7 @@ class Service:
             self.journal.put(f"secret/{name}", secret)
         loop = Loop(name, secret)
         loop.restore(self.journal, self.journal.fact(f"checkpoint/{name}"))
+        warm(loop.model.policy.learner)
         return loop
 
     def loop(self, name: str) -> Loop:
@@ -128,6 +129,7 @@ class Service:
                 number = max((one.number for one in self.policies(name)), default=0) + 1
                 policy = msgspec.structs.replace(policy, number=number, reward_range=settings.reward_range)
                 built(policy)  # refused before anything is written
+                warm(policy.learner)
             self._write(Draft(name, SETTINGS, "", encode(settings)))
             if policy is not None:
                 self._write(Draft(name, POLICY, str(policy.number), encode(policy)))

@@ -8,6 +8,7 @@ policy says, in order. An event that a learner refuses is skipped, and counted, 
     LoggingOnly    nothing
 """
 
+import functools
 import hashlib
 import threading
 from typing import Any
@@ -20,7 +21,7 @@ from marginbandits.service.records import Offer, Policy
 from marginbandits.types import Decision
 from marginbandits.validation import quoted, suggestion
 
-__all__ = ["LEARNERS", "Model", "built"]
+__all__ = ["LEARNERS", "Model", "built", "warm"]
 
 LEARNERS: dict[str, type[Learner]] = {
     one.__name__: one
@@ -50,6 +51,16 @@ def built(policy: Policy) -> Learner:
         return kind(**given)
     except TypeError as error:
         raise ValueError(f"{policy.learner} cannot be built: {error}") from None
+
+
+@functools.cache
+def warm(learner: str) -> None:
+    """Have a learner's machine code made, or read, before anybody waits for it."""
+    pupil = built(Policy(learner=learner))
+    for _ in range(3):
+        offered: dict[str, Any] = {"one": {"price": 1.0}, "other": None}
+        decision = pupil.act({"age": 1.0, "town": "x"}, actions=offered)
+        pupil.learn({"age": 1.0, "town": "x"}, decision, reward=1.0, actions=offered)
 
 
 class Model:

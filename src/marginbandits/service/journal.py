@@ -55,13 +55,18 @@ class JournalError(Exception):
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """What is to be appended."""
+    """What is to be appended; ids and keys are such as every store can keep."""
 
     loop: str
     kind: str
     id: str
     body: bytes
     key: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in (self.id, self.key or ""):
+            if "\0" in name or not (name.isascii() or name.encode("utf-8", "replace").decode() == name):
+                raise ValueError(f"an id or key must be text without zeros and halves of characters, got {name[:80]!r}")
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -80,7 +85,14 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Journal(Protocol):
-    """Where entries are kept. `append` is for one thread at a time; everything else for any."""
+    """Where entries are kept. `append` and `lead` are for one thread at a time; everything else for any."""
+
+    shared: bool
+    """Whether several processes may serve it."""
+
+    def lead(self) -> bool:
+        """Whether this process is the one that learns; an error, once, if it may have ceased to be meanwhile."""
+        ...
 
     def append(self, drafts: Sequence[Draft]) -> list[tuple[Entry, bool]]:
         """All of them durable, or none: for each its entry, and whether it is new."""
@@ -120,6 +132,10 @@ class Journal(Protocol):
 
     def put(self, name: str, value: bytes | None) -> None:
         """Replace a named value, durably; None takes it away."""
+        ...
+
+    def first(self, name: str, value: bytes) -> bytes:
+        """The named value that there is; else this one, from now on, whoever else tries."""
         ...
 
     def backup(self, path: str) -> None:

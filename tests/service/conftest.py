@@ -11,6 +11,9 @@ def postgres() -> Iterator[Server]:
     found = programs()
     if found is None:
         pytest.skip("no PostgreSQL: neither its programs initdb and pg_ctl nor pgserver are installed")
-    server = Server(found)
+    try:
+        server = Server(found)
+    except (OSError, RuntimeError) as error:
+        pytest.skip(f"PostgreSQL of {found} does not start: {error}")
     yield server
     server.close()

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own: the system's programs, or those that `pgserver` brings, in a folder of its own.
+"""A PostgreSQL server of the tests' own, in a folder of its own: the system's programs, or those `pgserver` brings.
 
 PostgreSQL refuses to run as root: root runs it as the first user there is of postgres, daemon and nobody.
 """

@@ -134,9 +134,8 @@ class Service:
             while policy is not None:
                 number = str(max((one.number for one in self.policies(name)), default=0) + 1)
                 body = encode(msgspec.structs.replace(policy, number=int(number)))
-                if self._write(Draft(name, POLICY, number, body, f"policy:{number}"))[
-                    1
-                ]:  # else another process was first
+                _, fresh = self._write(Draft(name, POLICY, number, body, f"policy:{number}"))
+                if fresh:  # else another process was first
                     break
             if loop is None:
                 self.loops[name] = loop = self._started(name)

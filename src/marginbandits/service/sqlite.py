@@ -9,7 +9,7 @@ import fcntl
 import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +32,16 @@ class Sqlite(Store):
         if not serving and not file.is_file():
             raise JournalError(f"{folder} has no journal: marginbandits serve --data {folder} makes one")
         folder.mkdir(parents=True, exist_ok=True)
-        self._lock_file = (folder / "lock").open("w") if serving else None
-        if self._lock_file is not None:
-            try:
-                fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                self._lock_file.close()
-                raise JournalError(f"{folder} is served by another process") from None
-        try:
-            self._writing, self._reading = _open(file, durability), _open(file, durability)
-        except sqlite3.DatabaseError as error:
-            raise JournalError(f"{file} cannot be read as a journal: {error}") from None
+        with ExitStack() as opened:
+            if serving:
+                lock = opened.enter_context((folder / "lock").open("w"))
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    raise JournalError(f"{folder} is served by another process") from None
+            self._writing = opened.enter_context(closing(_open(file, durability)))
+            self._reading = opened.enter_context(closing(_open(file, durability)))
+            self._opened = opened.pop_all()
         self._write_lock, self._read_lock = threading.RLock(), threading.Lock()
         self._tail = self.last()
 
@@ -107,10 +106,7 @@ class Sqlite(Store):
     def close(self) -> None:
         """Let go of the file."""
         with self._write_lock, self._read_lock:
-            self._writing.close()
-            self._reading.close()
-            if self._lock_file is not None:
-                self._lock_file.close()
+            self._opened.close()
 
 
 def copied(path: str, entries: Iterable[tuple[Any, ...]], facts: Iterable[tuple[Any, ...]]) -> None:
@@ -130,12 +126,19 @@ def _absent(path: str) -> None:
 
 def _open(file: Path, durability: str) -> sqlite3.Connection:
     db = sqlite3.connect(file, isolation_level=None, check_same_thread=False, timeout=30.0)
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
-    db.execute("PRAGMA secure_delete = ON")
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    if version not in (0, FORMAT):
-        raise JournalError(f"{file} is a journal of format {version}; this is for format {FORMAT}")
-    if version == 0:
-        db.executescript(f"BEGIN; {TABLES} PRAGMA user_version = {FORMAT}; COMMIT;")
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
+        db.execute("PRAGMA secure_delete = ON")
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version not in (0, FORMAT):
+            raise JournalError(f"{file} is a journal of format {version}; this is for format {FORMAT}")
+        if version == 0:
+            db.executescript(f"BEGIN; {TABLES} PRAGMA user_version = {FORMAT}; COMMIT;")
+    except sqlite3.DatabaseError as error:
+        db.close()
+        raise JournalError(f"{file} cannot be read as a journal: {error}") from None
+    except JournalError:
+        db.close()
+        raise
     return db

@@ -6,6 +6,7 @@ at a time: a lock beside it says so.
 """
 
 import fcntl
+import itertools
 import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
@@ -16,9 +17,12 @@ from typing import Any
 import msgspec
 
 from marginbandits.service.journal import Draft, Entry, JournalError
-from marginbandits.service.store import FACT, FORMAT, INSERT, TABLES, Store
+from marginbandits.service.store import FACT, FORMAT, INSERT, PLACES, TABLES, Store
 
 __all__ = ["Sqlite", "copied"]
+
+_AT_ONCE = 100
+"""Rows of a statement: with one each, this thread would have to get Python's lock back from busy ones for each."""
 
 
 class Sqlite(Store):
@@ -61,7 +65,9 @@ class Sqlite(Store):
             try:
                 found = self._next(self._tail, drafts, lambda query, given: db.execute(query, given).fetchall())
                 fresh = [entry for entry, new in found if new]
-                db.executemany(INSERT, map(msgspec.structs.astuple, fresh))
+                for start in range(0, len(fresh), _AT_ONCE):
+                    some = [msgspec.structs.astuple(entry) for entry in fresh[start : start + _AT_ONCE]]
+                    db.execute(INSERT + f", {PLACES}" * (len(some) - 1), [*itertools.chain.from_iterable(some)])
                 db.execute("COMMIT")
             except BaseException:
                 if db.in_transaction:
@@ -125,7 +131,7 @@ def _absent(path: str) -> None:
 
 
 def _open(file: Path, durability: str) -> sqlite3.Connection:
-    db = sqlite3.connect(file, isolation_level=None, check_same_thread=False, timeout=30.0)
+    db = sqlite3.connect(file, isolation_level=None, check_same_thread=False, timeout=30.0, cached_statements=256)
     try:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")

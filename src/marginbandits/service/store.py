@@ -9,7 +9,7 @@ from typing import Any
 
 from marginbandits.service.journal import ACTIVATION, DECISION, REWARD, START, Draft, Entry, linked, now
 
-__all__ = ["FACT", "FORMAT", "INSERT", "TABLES", "TAIL", "Rows", "Store"]
+__all__ = ["FACT", "FORMAT", "INSERT", "PLACES", "TABLES", "TAIL", "Rows", "Store"]
 
 FORMAT = 1
 TABLES = """
@@ -24,7 +24,8 @@ CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 """
 _COLUMNS = "seq, at, loop, kind, id, key, of, body, body_sha256, sha256"
 _SELECT = f"SELECT {_COLUMNS} FROM entry WHERE "
-INSERT = f"INSERT INTO entry ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+PLACES = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT = f"INSERT INTO entry ({_COLUMNS}) VALUES {PLACES}"
 TAIL = f"SELECT {_COLUMNS} FROM entry ORDER BY seq DESC LIMIT 1"
 _EVENTS = _SELECT + "kind = 'decision' AND loop = ? AND id {many}"
 _KEYS = _SELECT + "loop = ? AND key {many}"

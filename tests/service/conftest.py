@@ -5,6 +5,7 @@ import pytest
 
 from marginbandits.service.records import Policy, Settings
 from tests.service.made import Clock, Shop
+from tests.service.postgres import Server, programs
 
 
 @pytest.fixture
@@ -26,3 +27,17 @@ def opened(tmp_path: Path, clock: Clock) -> Iterator[Callable[..., Shop]]:
     yield shop
     for one in made:
         one.close()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server for all tests of a process."""
+    found = programs()
+    if found is None:
+        pytest.skip("no PostgreSQL: neither its programs initdb and pg_ctl nor pgserver are installed")
+    try:
+        server = Server(found)
+    except (OSError, RuntimeError) as error:
+        pytest.skip(f"PostgreSQL of {found} does not start: {error}")
+    yield server
+    server.close()

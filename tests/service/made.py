@@ -1,13 +1,14 @@
 """A service in this process, whose clock the test moves."""
 
 import asyncio
+import time
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
-from marginbandits.service import core, sqlite
+from marginbandits.service import core, store
 from marginbandits.service.core import Service
 from marginbandits.service.records import Policy, Settings
 from marginbandits.service.requests import Answer, Ask
@@ -23,7 +24,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.at = 1_700_000_000_000_000
-        for module in (core, sqlite):
+        for module in (core, store):
             monkeypatch.setattr(module, "now", lambda: self.at)
 
     def sleep(self, seconds: float) -> None:
@@ -56,9 +57,11 @@ class Shop:
 
     def pass_by(self, seconds: float) -> None:
         """Time goes on, and what closes is learnt."""
+        self.service.settle()
         self.clock.sleep(seconds)
         while self.service._overdue():
             self.service._wake.set()
+            time.sleep(0.001)
         self.service.settle()
 
     def play(self, n: int, *, unit: bool = False) -> None:

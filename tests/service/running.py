@@ -12,9 +12,10 @@ __all__ = ["served"]
 
 
 @contextmanager
-def served(folder: Path, *more: str) -> Iterator[tuple[httpx.Client, "subprocess.Popen[str]"]]:
-    """A client of `marginbandits serve --data folder`, and the process."""
-    command = [sys.executable, "-m", "marginbandits", "serve", "--data", str(folder), "--port", "0", *more]
+def served(where: Path | str, *more: str) -> Iterator[tuple[httpx.Client, "subprocess.Popen[str]"]]:
+    """A client of `marginbandits serve`, of a folder or the address of a database, and the process."""
+    kind = "--database" if str(where).startswith("postgresql:") else "--data"
+    command = [sys.executable, "-m", "marginbandits", "serve", kind, str(where), "--port", "0", *more]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

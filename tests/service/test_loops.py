@@ -169,6 +169,20 @@ class TestTheModelIsAFunctionOfTheJournal:
         assert not verified(shop.service.journal).faults
 
     @pytest.mark.parametrize(
+        "change", [lambda kept: kept[:-3], lambda kept: kept.replace(b"PK", b"KP"), lambda kept: b"x"]
+    )
+    def test_a_damaged_checkpoint_is_made_again(self, opened: Opened, change: Callable[[bytes], bytes]) -> None:
+        shop = opened(Settings(window=5))
+        shop.play(10)
+        model = shop.loop.model.dumps()
+        shop.service._keep()
+        kept = shop.service.journal.fact("checkpoint/shop")
+        assert kept is not None
+        shop.service._kept = shop.service.seen  # nothing more is kept
+        shop.service.journal.put("checkpoint/shop", change(kept))
+        assert opened().loop.model.dumps() == model
+
+    @pytest.mark.parametrize(
         ("change", "message"),
         [
             ("UPDATE entry SET body = replace(body, 'hat', 'cap') WHERE seq = 5", "entry 5 .* is not what was written"),

@@ -3,6 +3,11 @@
 A decision is made by the model there is, written, and then told. The follower reads the journal from its own place in
 it, closes events, learns them, and keeps checkpoints: however long it takes, nobody waits for it. Where time passes and
 nobody writes, it writes a tick, so that windows close.
+
+Where several processes serve one journal, one of them *leads*: it follows, and keeps a checkpoint every second. The
+others take the model of the latest checkpoint, every second, and the settings of the journal; so they decide with a
+model that is at most 3 seconds behind that of the leader. When the leader is gone, another takes over from its
+checkpoint. Should two ever lead, they learn the same twice: the model is a function of the journal.
 """
 
 import hashlib
@@ -26,9 +31,10 @@ from marginbandits.service.journal import (
     Draft,
     Entry,
     Journal,
+    JournalError,
     now,
 )
-from marginbandits.service.loop import AT_ONCE, Loop, answer, read
+from marginbandits.service.loop import AT_ONCE, DamagedError, Loop, answer, read
 from marginbandits.service.model import built, warm
 from marginbandits.service.records import Decided, Erased, Policy, Rewarded, Settings, decode, encode
 from marginbandits.service.requests import Answer, Ask, Receipt
@@ -36,11 +42,11 @@ from marginbandits.service.writer import Writer
 
 __all__ = ["ConflictError", "Service", "UnknownError"]
 
-CHECKPOINTS = 10.0
-"""Seconds between two checkpoints of a loop that learns."""
+CHECKPOINTS, SHARED = 10.0, 1.0
+"""Seconds between two checkpoints of a loop that learns: alone, and where other processes decide by them."""
 RETIRING = 3600.0
 """Seconds between two looks at what is too old to be kept."""
-_LOOK = 0.2
+_LOOK, _PAUSE = 0.2, 0.02
 _LOG = logging.getLogger("marginbandits.service")
 
 
@@ -55,27 +61,32 @@ class UnknownError(Exception):
 class Service:
     """Loops over one journal."""
 
-    def __init__(self, journal: Journal, *, checkpoints: float = CHECKPOINTS) -> None:
-        self.journal, self._checkpoints = journal, checkpoints
+    def __init__(self, journal: Journal, *, checkpoints: float | None = None) -> None:
+        self.journal = journal
+        self._checkpoints = checkpoints if checkpoints is not None else SHARED if journal.shared else CHECKPOINTS
         self._wake, self._ended = threading.Event(), threading.Event()
         self._changing = threading.RLock()
         self.failure: BaseException | None = None
         self.loops: dict[str, Loop] = {}
-        for name in dict.fromkeys(one.loop for one in journal.changes()):
-            self.loops[name] = self._started(name)
-        last = journal.last()
-        self.seen = 0 if last is None else last.seq
+        self.leads, self.seen, self._kept = False, 0, 0
+        self._due, self._retiring = time.monotonic() + self._checkpoints, 0.0
         self.writer = Writer(journal, self._wake.set)
+        self._take_turn()
         self._follower = threading.Thread(target=self._follow, name="follower", daemon=True)
         self._follower.start()
 
     def _started(self, name: str) -> Loop:
-        secret = self.journal.fact(f"secret/{name}")
-        if secret is None:
-            secret = secrets.token_bytes(32)
-            self.journal.put(f"secret/{name}", secret)
-        loop = Loop(name, secret)
-        loop.restore(self.journal, self.journal.fact(f"checkpoint/{name}"))
+        secret = self.journal.fact(f"secret/{name}") or self.journal.first(f"secret/{name}", secrets.token_bytes(32))
+        loop, checkpoint = Loop(name, secret), self.journal.fact(f"checkpoint/{name}")
+        try:
+            if self.leads:
+                loop.restore(self.journal, checkpoint)
+            else:
+                loop.follow(checkpoint, self.journal.changes())
+        except DamagedError as error:
+            _LOG.warning("%s: its model is learnt again from the journal", error)
+            loop = Loop(name, secret)
+            loop.restore(self.journal, None)
         warm(loop.model.policy.learner)
         return loop
 
@@ -126,13 +137,16 @@ class Service:
             elif policy is None and settings.reward_range != loop.settings.reward_range:
                 policy = loop.model.policy
             if policy is not None:
-                number = max((one.number for one in self.policies(name)), default=0) + 1
-                policy = msgspec.structs.replace(policy, number=number, reward_range=settings.reward_range)
+                policy = msgspec.structs.replace(policy, reward_range=settings.reward_range)
                 built(policy)  # refused before anything is written
                 warm(policy.learner)
             self._write(Draft(name, SETTINGS, "", encode(settings)))
-            if policy is not None:
-                self._write(Draft(name, POLICY, str(policy.number), encode(policy)))
+            while policy is not None:
+                number = str(max((one.number for one in self.policies(name)), default=0) + 1)
+                body = encode(msgspec.structs.replace(policy, number=int(number)))
+                _, fresh = self._write(Draft(name, POLICY, number, body, f"policy:{number}"))
+                if fresh:  # else another process was first
+                    break
             if loop is None:
                 self.loops[name] = loop = self._started(name)
         if policy is not None:
@@ -175,8 +189,8 @@ class Service:
                 if any(one.kind in EVENTS for one in old):
                     self.writer.put(Draft(name, ERASURE, "", encode(Erased(until=old[-1].seq))))
 
-    def _write(self, draft: Draft) -> Entry:
-        return self.writer.put(draft).result()[0]
+    def _write(self, draft: Draft) -> tuple[Entry, bool]:
+        return self.writer.put(draft).result()
 
     # Following.
 
@@ -188,34 +202,57 @@ class Service:
             time.sleep(0.005)
 
     def _follow(self) -> None:
-        due, retiring = time.monotonic() + self._checkpoints, 0.0
         try:
             while not self._ended.is_set():
                 self._wake.wait(_LOOK)
+                self._ended.wait(_PAUSE)
                 self._wake.clear()
-                self._catch_up()
-                if self._overdue():
-                    self.writer.put(Draft("", TICK, "", b"{}"))
-                if time.monotonic() >= due:
-                    self._keep()
-                    due = time.monotonic() + self._checkpoints
-                if time.monotonic() >= retiring:
-                    self._retire()
-                    retiring = time.monotonic() + RETIRING
-            self._catch_up()
-            self._keep()
+                self._try_turn()
+            if self.leads:
+                self._due = 0.0
+                self._try_turn()
         except BaseException as error:
             self.failure = error
             _LOG.exception("learning has stopped; decisions go on with the model there is")
 
-    def _catch_up(self) -> None:
-        """Every loop up to the end of the journal; one that was made meanwhile from where it is."""
+    def _try_turn(self) -> None:
+        try:
+            self._take_turn()
+        except JournalError as error:
+            self.leads = False  # what is half taken in is read again, from the checkpoint
+            _LOG.warning("%s", error)
+            self._ended.wait(_LOOK)
+
+    def _take_turn(self) -> None:
+        """Follow the journal as far as it goes, if this process leads; else follow the one that does."""
+        leads, due = self.journal.lead(), time.monotonic() >= self._due
+        if leads != self.leads or (due and not leads) or not self.seen:
+            with self._changing:
+                self.leads = leads
+                names = dict.fromkeys(one.loop for one in self.journal.changes())
+                self.loops = {name: self._started(name) for name in names}
+                self.seen = min((loop.seen for loop in self.loops.values()), default=0)
+        if leads:
+            if not self._catch_up() and self._overdue():
+                self.writer.put(Draft("", TICK, "", b"{}"))
+            if due and self.seen != self._kept:
+                self._keep()
+            if time.monotonic() >= self._retiring:
+                self._retiring = time.monotonic() + RETIRING
+                self._retire()
+        if due:
+            self._due = time.monotonic() + self._checkpoints
+
+    def _catch_up(self) -> bool:
+        """Every loop up to the end of the journal, one that was made meanwhile from where it is; whether any was new."""
+        before = self.seen
         while (last := self.journal.last()) is not None and self.seen < last.seq:
             for entry in self.journal.entries(self.seen, AT_ONCE):
                 for loop in list(self.loops.values()):
                     for one in (entry,) if loop.seen == entry.seq - 1 else read(self.journal, loop.seen, entry.seq):
                         loop.observe(one, self.journal)
                 self.seen = entry.seq
+        return self.seen > before
 
     def _overdue(self) -> bool:
         return any((at := loop.joiner.next_close) is not None and at <= now() for loop in self.loops.values())
@@ -223,6 +260,7 @@ class Service:
     def _keep(self) -> None:
         for name, loop in self.loops.items():
             self.journal.put(f"checkpoint/{name}", loop.checkpoint())
+        self._kept = self.seen
 
     def close(self) -> None:
         """Write what waits, learn what is closed, keep it, end."""

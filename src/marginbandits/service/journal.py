@@ -60,13 +60,18 @@ class JournalError(Exception):
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """What is to be appended."""
+    """What is to be appended; ids and keys are such as every store can keep."""
 
     loop: str
     kind: str
     id: str
     body: bytes
     key: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in (self.id, self.key or ""):
+            if "\0" in name or not (name.isascii() or name.encode("utf-8", "replace").decode() == name):
+                raise ValueError(f"an id or key must be text without zeros and halves of characters, got {name[:80]!r}")
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -85,7 +90,14 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Journal(Protocol):
-    """Where entries are kept. `append` is for one thread at a time; everything else for any."""
+    """Where entries are kept. `append` and `lead` are for one thread at a time; everything else for any."""
+
+    shared: bool
+    """Whether several processes may serve it."""
+
+    def lead(self) -> bool:
+        """Whether this process is the one that learns; an error, once, if it may have ceased to be meanwhile."""
+        ...
 
     def append(self, drafts: Sequence[Draft]) -> list[tuple[Entry, bool]]:
         """All of them durable, or none: for each its entry, and whether it is new."""
@@ -127,6 +139,10 @@ class Journal(Protocol):
         """Replace a named value, durably; None takes it away."""
         ...
 
+    def first(self, name: str, value: bytes) -> bytes:
+        """The named value that there is; else this one, from now on, whoever else tries."""
+        ...
+
     def backup(self, path: str) -> None:
         """A copy that is whole, while others write."""
         ...
@@ -143,19 +159,23 @@ def now() -> int:
 
 def linked(before: bytes, seq: int, at: int, draft: Draft, of: int | None) -> Entry:
     """The entry that a draft becomes after one whose hash is `before`."""
-    body = hashlib.sha256(draft.body).digest()
+    body = _hashed(draft.body)
     link = _link(before, seq, at, draft.loop, draft.kind, draft.id, draft.key, of, body)
     return Entry(seq, at, draft.loop, draft.kind, draft.id, draft.key, of, draft.body, body, link)
 
 
 def unbroken(before: bytes, entry: Entry) -> bool:
     """Whether an entry is what it was when it was appended after one whose hash is `before`; it may be erased."""
-    body: object = entry.body
-    if body is not None and not (isinstance(body, bytes) and hashlib.sha256(body).digest() == entry.body_sha256):
+    whole = entry.body is None or (type(entry.body) is bytes and _hashed(entry.body) == entry.body_sha256)
+    if not whole:  # SQLite would give text, if somebody wrote text
         return False
     told = (entry.seq, entry.at, entry.loop, entry.kind, entry.id, entry.key, entry.of, entry.body_sha256)
     return _link(before, *told) == entry.sha256
 
 
 def _link(before: bytes, *told: object) -> bytes:
-    return hashlib.sha256(before + msgspec.msgpack.encode(told)).digest()
+    return _hashed(before + msgspec.msgpack.encode(told))
+
+
+def _hashed(text: bytes) -> bytes:
+    return hashlib.sha256(text).digest()

@@ -21,10 +21,14 @@ from marginbandits.service.records import Decided, Erased, Offer, Policy, Settin
 from marginbandits.service.requests import Answer, Ask, Chance
 from marginbandits.service.watch import Watch
 
-__all__ = ["Loop", "answer", "read", "rebuilt"]
+__all__ = ["DamagedError", "Loop", "answer", "read", "rebuilt"]
 
 AT_ONCE = 1000
 MOST_ACTIONS = 1000
+
+
+class DamagedError(Exception):
+    """A checkpoint that is not what was written; everything in it can be made again."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
@@ -173,28 +177,48 @@ class Loop:
 
     def restore(self, journal: Journal, checkpoint: bytes | None) -> None:
         """As it stood, and on to the end of the journal; without a checkpoint from the beginning."""
-        own = [one for one in journal.changes() if one.loop == self.name]
-        after = 0
         if checkpoint is not None:
-            kept = msgspec.msgpack.decode(checkpoint, type=Checkpoint)
-            before = [one for one in own if one.seq <= kept.seen]
-            for one in before:
-                if one.kind == SETTINGS and one.body is not None:
-                    self.settings = decode(Settings, one.body)
-                elif one.kind == POLICY and one.body is not None:
-                    self.model.policy = decode(Policy, one.body)
-            self.model = Model(self.model.policy)
-            self.model.loads(kept.model, kept.learnt, kept.skipped)
-            self.model.erasure = max((one.seq for one in before if one.kind == ERASURE), default=0)
-            self._closed = kept.closed
+            kept = self._resume(checkpoint, journal.changes())
             for entry in read(journal, kept.first - 1, kept.seen):
                 self.joiner.observe(entry)
-            self.joiner.counts.clear()
-            self.joiner.counts.update(kept.counts)
-            self.watch = Watch.loads(kept.watch)
-            self.seen = after = kept.seen
-        for entry in read(journal, after):
+            self._count(kept)
+        for entry in read(journal, self.seen):
             self.observe(entry, journal)
+
+    def follow(self, checkpoint: bytes | None, changes: list[Entry]) -> None:
+        """As another process left it, with today's settings; before the first checkpoint nothing is learnt."""
+        if checkpoint is not None:
+            self._count(self._resume(checkpoint, changes))
+        self._set([one for one in changes if one.kind == SETTINGS or checkpoint is None])
+
+    def _resume(self, checkpoint: bytes, changes: list[Entry]) -> Checkpoint:
+        try:
+            kept = msgspec.msgpack.decode(checkpoint, type=Checkpoint)
+            self._set([one for one in changes if one.seq <= kept.seen])
+            if hashlib.sha256(kept.model).hexdigest() != kept.sha256 or kept.policy != self.model.policy.number:
+                raise ValueError("its model is another")
+            self.model.loads(kept.model, kept.learnt, kept.skipped)
+            self.watch = Watch.loads(kept.watch)
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise DamagedError(f"the checkpoint of {self.name!r} is damaged ({error})") from None
+        gone = [one.seq for one in changes if (one.loop, one.kind) == (self.name, ERASURE) and one.seq <= kept.seen]
+        self.model.erasure = max(gone, default=0)
+        self._closed = kept.closed
+        self.seen = kept.seen
+        return kept
+
+    def _count(self, kept: Checkpoint) -> None:
+        self.joiner.counts.clear()
+        self.joiner.counts.update(kept.counts)
+
+    def _set(self, changes: list[Entry]) -> None:
+        """Settings and policy as these leave them; a policy has learnt nothing yet."""
+        for one in changes:
+            if one.loop == self.name and one.body is not None:
+                if one.kind == SETTINGS:
+                    self.settings = decode(Settings, one.body)
+                elif one.kind == POLICY:
+                    self.model = Model(decode(Policy, one.body))
 
 
 def rebuilt(name: str, policy: Policy, journal: Journal, until: int) -> Model:

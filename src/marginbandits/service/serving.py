@@ -2,6 +2,7 @@
 
 import logging
 import socket
+import sys
 from pathlib import Path
 
 import uvicorn
@@ -40,10 +41,13 @@ def serve(journal: Journal, *, host: str, port: int) -> None:
         except OSError as error:
             journal.close()
             raise ValueError(f"{host}:{port} cannot be listened on: {error.strerror}") from None
+        sys.setswitchinterval(0.001)  # whoever waits for the disk is told soon, though others are busy deciding
         service = Service(journal)
         logging.getLogger("marginbandits.service").info("http://%s:%d", *listening.getsockname()[:2])
         app = application(service)
-        config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, server_header=False, proxy_headers=False, ws="none"
+        )
         config.timeout_graceful_shutdown = 10
         print(f"http://{host}:{listening.getsockname()[1]}", flush=True)
         uvicorn.Server(config).run([listening])

@@ -1,0 +1,219 @@
+"""The decision service under load: durable decisions per second, beside bare group-commit inserts of the same rows.
+
+    python benchmarks/service_load.py [--seconds 10] [--connections 64] [--stores sqlite,postgres] [--database URL]
+
+A client process with 64 connections asks a real server on loopback, each connection the next decision when it has the
+last; a reward follows every tenth. 3 features of the context, 4 actions, a window of 2 seconds, so that the server
+learns while it serves. Beside it, in the same run, what the disk and the store allow: 64 waiting clients in one
+process append the rows of those decisions through the same writer, with nothing decided, learnt or answered. `ratio` is
+the first over the second. `learner` is the CPU time in the model's laws and lessons over the server's.
+
+Without `--database` PostgreSQL is a server of its own in a temporary folder, where there is one.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+ACTIONS = ["hat", "shoe", "coat", "glove"]
+STORE = "--data", "--database"
+
+# The server, with a clock in its model.
+
+
+def server(where: str, clock: str) -> None:
+    import threading
+
+    from marginbandits.service import serving
+    from marginbandits.service.model import Model
+
+    spent, calls, every = {"law": 0.0, "learn": 0.0}, {"law": 0, "learn": 0}, 16
+    for name in spent:
+
+        def timed(*given: object, _own: object = getattr(Model, name), _name: str = name) -> object:
+            calls[_name] += 1
+            if calls[_name] % every:  # the clock itself is slow
+                return _own(*given)  # type: ignore[operator]
+            start = time.thread_time()
+            try:
+                return _own(*given)  # type: ignore[operator]
+            finally:
+                spent[_name] += every * (time.thread_time() - start)
+
+        setattr(Model, name, timed)
+
+    def tell() -> None:
+        while True:
+            time.sleep(0.1)
+            Path(clock + ".new").write_text(json.dumps([time.process_time(), spent["law"], spent["learn"]]))
+            os.replace(clock + ".new", clock)
+
+    threading.Thread(target=tell, daemon=True).start()
+    url = where if where.startswith("postgresql:") else None
+    serving.serve(serving.opened(None if url else Path(where), url, serving=True), host="127.0.0.1", port=0)
+
+
+# The client: HTTP by hand, so that it costs little.
+
+
+async def said(reader: asyncio.StreamReader) -> bytes:
+    head = await reader.readuntil(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200"), head
+    size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+    return await reader.readexactly(size)
+
+
+def request(method: str, path: str, body: bytes) -> bytes:
+    return b"%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n%s" % (
+        method.encode(),
+        path.encode(),
+        len(body),
+        body,
+    )
+
+
+async def connection(port: int, seed: int, end: list[float], took: list[float]) -> None:
+    rng = random.Random(seed)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    count = 0
+    while (start := time.perf_counter()) < end[0]:
+        context = {"age": rng.random(), "likes": rng.choice(ACTIONS), "visits": rng.randrange(10)}
+        asked = {"context": context, "actions": ACTIONS}
+        writer.write(request("POST", "/loops/shop/decide", json.dumps(asked).encode()))
+        answer = json.loads(await said(reader))
+        took.append(time.perf_counter() - start)
+        count += 1
+        if count % 10 == 0:
+            reward = {"event_id": answer["event_id"], "value": float(answer["action"] == context["likes"])}
+            writer.write(request("POST", "/loops/shop/reward", json.dumps(reward).encode()))
+            await said(reader)
+    writer.close()
+
+
+async def asked(port: int, connections: int, seconds: float) -> list[float]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request("PUT", "/loops/shop", b'{"settings": {"window": 2}}'))
+    await said(reader)
+    writer.close()
+    took: list[float] = []
+    end = [time.perf_counter() + max(1.0, seconds / 4)]  # before it counts: kernels are compiled, pages are warm
+    await asyncio.gather(*(connection(port, seed, end, took) for seed in range(connections)))
+    took.clear()
+    end[0] = time.perf_counter() + seconds
+    await asyncio.gather(*(connection(port, 1000 + seed, end, took) for seed in range(connections)))
+    return took
+
+
+# Both, and what is bare.
+
+
+def served(where: str, connections: int, seconds: float, folder: Path) -> tuple[float, float, float, str]:
+    """Decisions per second, p50 and p99 in milliseconds, and where the server's time went."""
+    clock = folder / "clock"
+    command = [sys.executable, __file__, "--server", where, "--clock", str(clock)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            port = process.stdout.readline().strip().rpartition(":")[2]
+            client = [sys.executable, __file__, "--client", port, "--connections", str(connections)]
+            told = subprocess.run([*client, "--seconds", str(seconds)], check=True, stdout=subprocess.PIPE, text=True)
+            cpu, law, learn = json.loads(clock.read_text())
+        finally:
+            process.terminate()
+    took = sorted(json.loads(told.stdout))
+    p50, p99 = took[len(took) // 2] * 1e3, took[int(0.99 * len(took))] * 1e3
+    return len(took) / seconds, p50, p99, f"{(law + learn) / cpu:.0%} (laws {law / cpu:.0%}, lessons {learn / cpu:.0%})"
+
+
+def bare(where: str, connections: int, seconds: float, folder: Path) -> float:
+    """Rows per second of waiting clients, the writer and the store alone."""
+    from marginbandits.service.journal import DECISION, Draft
+    from marginbandits.service.loop import read
+    from marginbandits.service.serving import opened
+    from marginbandits.service.writer import Writer
+
+    url = where if where.startswith("postgresql:") else None
+    journal = opened(None if url else Path(where), url, serving=True)
+    bodies = [one.body for one in read(journal, 0, 3000) if one.kind == DECISION and one.body]
+    writer = Writer(journal, lambda: None)
+    done = [0]
+
+    async def one(seed: int, end: float) -> None:
+        k = seed
+        while time.perf_counter() < end:
+            k += connections
+            await writer.append(Draft("bare", DECISION, f"{os.getpid()}-{k}", bodies[k % len(bodies)]))
+            done[0] += 1
+
+    async def all_of_them() -> None:
+        end = time.perf_counter() + seconds
+        await asyncio.gather(*(one(seed, end) for seed in range(connections)))
+
+    asyncio.run(all_of_them())
+    writer.close()
+    journal.close()
+    return done[0] / seconds
+
+
+@contextlib.contextmanager
+def database(url: str | None) -> Iterator[str | None]:
+    if url is not None:
+        yield url
+        return
+    from tests.service.postgres import Server, programs
+
+    found = programs()
+    if found is None:
+        yield None
+        return
+    own = Server(found)
+    try:
+        yield own.database()
+    finally:
+        own.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--stores", default="sqlite,postgres")
+    parser.add_argument("--database", help="of a PostgreSQL server that is there; it should be empty")
+    for hidden in ("--server", "--clock", "--client"):
+        parser.add_argument(hidden, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.server is not None:
+        server(given.server, given.clock)
+        return
+    if given.client is not None:
+        json.dump(asyncio.run(asked(int(given.client), given.connections, given.seconds)), sys.stdout)
+        return
+    columns = "decisions/s", "p50 ms", "p99 ms", "bare rows/s", "ratio"
+    print(f"{'store':<12}" + "".join(f"{one:>13}" for one in columns) + "  learner")
+    for store in given.stores.split(","):
+        with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
+            folder = Path(name)
+            url = stack.enter_context(database(given.database)) if store == "postgres" else None
+            if store == "postgres" and url is None:
+                print(f"{store:<12} not installed")
+                continue
+            where = url or str(folder / "data")
+            rate, p50, p99, learner = served(where, given.connections, given.seconds, folder)
+            rows = bare(where, given.connections, given.seconds, folder)
+            print(f"{store:<12}{rate:>13,.0f}{p50:>13.1f}{p99:>13.1f}{rows:>13,.0f}{rate / rows:>13.2f}  {learner}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""What the stores share: the tables, how they are asked, and how drafts become the next entries.
+
+Queries are written once, with ? for what is given and {many} for what a list is compared with; a store says how it asks
+its own database (`_rows`), and what a list is there (`_MANY`, `_many`).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from marginbandits.service.journal import ACTIVATION, DECISION, REWARD, START, Draft, Entry, linked, now
+
+__all__ = ["FACT", "FORMAT", "INSERT", "PLACES", "TABLES", "TAIL", "Rows", "Store"]
+
+FORMAT = 1
+TABLES = """
+CREATE TABLE IF NOT EXISTS entry (
+  seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, loop TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, key TEXT,
+  of INTEGER, body BLOB, body_sha256 BLOB NOT NULL, sha256 BLOB NOT NULL);
+CREATE UNIQUE INDEX IF NOT EXISTS entry_event ON entry (loop, id) WHERE kind = 'decision';
+CREATE UNIQUE INDEX IF NOT EXISTS entry_key ON entry (loop, key) WHERE key IS NOT NULL;
+CREATE INDEX IF NOT EXISTS entry_of ON entry (of) WHERE of IS NOT NULL;
+CREATE INDEX IF NOT EXISTS entry_change ON entry (seq) WHERE kind IN ('settings', 'policy', 'erasure');
+CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+"""
+_COLUMNS = "seq, at, loop, kind, id, key, of, body, body_sha256, sha256"
+_SELECT = f"SELECT {_COLUMNS} FROM entry WHERE "
+PLACES = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT = f"INSERT INTO entry ({_COLUMNS}) VALUES {PLACES}"
+TAIL = f"SELECT {_COLUMNS} FROM entry ORDER BY seq DESC LIMIT 1"
+_EVENTS = _SELECT + "kind = 'decision' AND loop = ? AND id {many}"
+_KEYS = _SELECT + "loop = ? AND key {many}"
+FACT = "INSERT INTO fact VALUES (?, ?) ON CONFLICT (name) DO "
+
+Rows = Callable[[str, tuple[Any, ...]], list[tuple[Any, ...]]]
+
+
+class Store:
+    """The part of a `Journal` that reads, over a store's own `_rows`."""
+
+    _MANY = ""
+
+    @staticmethod
+    def _many(values: list[str]) -> Any:
+        raise NotImplementedError
+
+    def _rows(self, query: str, given: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        raise NotImplementedError
+
+    def _entries(self, query: str, given: tuple[Any, ...] = ()) -> list[Entry]:
+        return [Entry(*row) for row in self._rows(query, given)]
+
+    def find(self, loop: str, event: str) -> Entry | None:
+        """The decision of an event."""
+        return _only(self._entries(_SELECT + "kind = 'decision' AND loop = ? AND id = ?", (loop, event)))
+
+    def entries(self, after: int, limit: int, until: int | None = None) -> list[Entry]:
+        """In order, those after `after`."""
+        end = 2**62 if until is None else until
+        return self._entries(_SELECT + "seq > ? AND seq <= ? ORDER BY seq LIMIT ?", (after, end, limit))
+
+    def of(self, seq: int) -> list[Entry]:
+        """What speaks of a decision."""
+        return self._entries(_SELECT + "of = ? ORDER BY seq", (seq,))
+
+    def changes(self) -> list[Entry]:
+        """All settings, policies and erasures."""
+        return self._entries(_SELECT + "kind IN ('settings', 'policy', 'erasure') ORDER BY seq")
+
+    def last(self) -> Entry | None:
+        """The newest."""
+        return _only(self._entries(TAIL))
+
+    def fact(self, name: str) -> bytes | None:
+        """A named value."""
+        rows = self._rows("SELECT value FROM fact WHERE name = ?", (name,))
+        return rows[0][0] if rows else None
+
+    def facts(self, prefix: str) -> dict[str, bytes]:
+        """All whose names begin so."""
+        return dict(self._rows("SELECT name, value FROM fact WHERE substr(name, 1, ?) = ?", (len(prefix), prefix)))
+
+    def _next(self, tail: Entry | None, drafts: Sequence[Draft], rows: Rows) -> list[tuple[Entry, bool]]:
+        """What drafts become after `tail`: new entries, or those that are there; `rows` asks within the transaction."""
+        spoken = [one for one in drafts if one.kind in (DECISION, REWARD, ACTIVATION)]
+        events = self._known(rows, _EVENTS, ((one.loop, one.id) for one in spoken), lambda entry: entry.id)
+        keyed = ((one.loop, one.key) for one in drafts if one.key is not None)
+        keys = self._known(rows, _KEYS, keyed, lambda entry: entry.key)
+        before, seq, at = (START, 0, 0) if tail is None else (tail.sha256, tail.seq, tail.at)
+        found = []
+        for draft in drafts:
+            event, key = (draft.loop, draft.id), (draft.loop, draft.key)
+            decision = events.get(event)
+            there = decision if draft.kind == DECISION else None
+            if there is None and draft.key is not None:
+                there = keys.get(key)
+            if there is not None:
+                found.append((there, False))
+                continue
+            seq, at = seq + 1, max(at + 1, now())
+            of = decision.seq if decision is not None and draft.kind in (REWARD, ACTIVATION) else None
+            entry = linked(before, seq, at, draft, of)
+            before = entry.sha256
+            if draft.kind == DECISION:
+                events[event] = entry
+            if draft.key is not None:
+                keys[key] = entry
+            found.append((entry, True))
+        return found
+
+    def _known(
+        self, rows: Rows, query: str, wanted: Iterable[tuple[str, str]], named: Callable[[Entry], str | None]
+    ) -> dict[tuple[str, str | None], Entry]:
+        by_loop: dict[str, list[str]] = {}
+        for loop, name in wanted:
+            by_loop.setdefault(loop, []).append(name)
+        known: dict[tuple[str, str | None], Entry] = {}
+        for loop, names in by_loop.items():
+            for row in rows(query.format(many=self._MANY), (loop, self._many(names))):
+                entry = Entry(*row)
+                known[loop, named(entry)] = entry
+        return known
+
+
+def _only(entries: list[Entry]) -> Entry | None:
+    return entries[0] if entries else None

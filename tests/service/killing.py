@@ -1,0 +1,113 @@
+"""Load, kills, and what must hold of the journal that is left.
+
+Every client asks for decisions with ids of its own, and rewards each with a key; what was not answered when the service
+was killed is asked again, word for word, of the next.
+"""
+
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import msgspec
+
+from marginbandits.service.journal import DECISION, REWARD, START, Journal, unbroken
+from marginbandits.service.loop import Loop, answer, read, rebuilt
+
+__all__ = ["Asking", "Load", "check"]
+
+ACTIONS = ["hat", "shoe", "coat"]
+
+
+class Asking(Protocol):
+    """A connection: what is asked becomes an answer, or an OSError."""
+
+    def ask(self, what: dict[str, Any]) -> Any:
+        """The answer."""
+        ...
+
+
+class Load:
+    """Clients that go on from service to service."""
+
+    def __init__(self, seed: int, clients: int = 4) -> None:
+        self.decisions: dict[str, Any] = {}
+        self.rewards: dict[str, float] = {}
+        self.errors = 0
+        self._waiting: list[dict[str, Any] | None] = [None] * clients
+        self._asked = [0] * clients
+        self._rngs = [random.Random(f"{seed}-{k}") for k in range(clients)]
+        self._lock = threading.Lock()
+
+    def run(self, connected: Callable[[], AbstractContextManager[Asking]], end: Callable[[], None]) -> None:
+        """Ask until `end`, which kills the service, has come back and all connections are gone."""
+        ended = threading.Event()
+        threads = [threading.Thread(target=self._client, args=(k, connected, ended)) for k in range(len(self._waiting))]
+        for thread in threads:
+            thread.start()
+        end()
+        ended.set()
+        for thread in threads:
+            thread.join()
+
+    def _client(self, k: int, connected: Callable[[], AbstractContextManager[Asking]], ended: threading.Event) -> None:
+        try:
+            with connected() as line:
+                while not ended.is_set():
+                    asked = self._waiting[k] = self._waiting[k] or self._next(k)
+                    told = line.ask(asked)
+                    if "error" in told:  # it may be in the journal or not, as if there had been no answer
+                        self.errors += 1
+                        time.sleep(0.02)
+                        continue
+                    self._waiting[k] = None
+                    self._keep(asked, told)
+        except OSError:
+            return
+
+    def _next(self, k: int) -> dict[str, Any]:
+        n, rng = self._asked[k], self._rngs[k]
+        self._asked[k] += 1
+        if n % 2:
+            return {"kind": "reward", "event_id": f"{k}-{n - 1}", "value": rng.random(), "key": f"{k}-{n}"}
+        context = {"likes": rng.choice(ACTIONS), "age": rng.random()}
+        return {"kind": "decide", "context": context, "actions": ACTIONS, "event_id": f"{k}-{n}"}
+
+    def _keep(self, asked: dict[str, Any], told: Any) -> None:
+        with self._lock:
+            if asked["kind"] == "decide":
+                self.decisions[asked["event_id"]] = told
+            else:
+                self.rewards[asked["key"]] = asked["value"]
+
+
+def check(journal: Journal, load: Load) -> int:
+    """Nothing acknowledged is lost, nothing is there twice, the chain holds, the model is the journal's: its events."""
+    before, last = START, 0
+    decided, rewarded = Counter[str](), Counter[str | None]()
+    for entry in read(journal):
+        assert unbroken(before, entry), f"entry {entry.seq} should follow {last}"
+        assert entry.body is not None
+        before, last = entry.sha256, entry.seq
+        if entry.kind == DECISION:
+            decided[entry.id] += 1
+            if entry.id in load.decisions:
+                assert msgspec.to_builtins(answer(entry)) == load.decisions[entry.id], "it is what was told"
+        elif entry.kind == REWARD:
+            rewarded[entry.key] += 1
+            key = (entry.key or "").removeprefix("reward:")
+            if key in load.rewards:
+                assert msgspec.json.decode(entry.body) == {"value": load.rewards[key]}
+    assert set(load.decisions) <= set(decided), "no acknowledged decision is lost"
+    assert {f"reward:{key}" for key in load.rewards} <= set(rewarded), "no acknowledged reward is lost"
+    assert max((*decided.values(), *rewarded.values()), default=1) == 1, "nothing is there twice"
+    assert len(decided) <= len(load.decisions) + 4, "but what was not answered, one of each client"
+    loop = Loop("shop", journal.fact("secret/shop") or b"")
+    loop.restore(journal, journal.fact("checkpoint/shop"))
+    whole = rebuilt("shop", loop.model.policy, journal, last)
+    assert loop.model.dumps() == whole.dumps(), "the model is a function of the journal"
+    assert (loop.model.learnt, loop.model.skipped) == (whole.learnt, whole.skipped)
+    return whole.learnt

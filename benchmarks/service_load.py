@@ -4,9 +4,10 @@
 
 A client process with 64 connections asks a real server on loopback, each connection the next decision when it has the
 last; a reward follows every tenth. 3 features of the context, 4 actions, a window of 2 seconds, so that the server
-learns while it serves. Beside it, in the same run, what the disk and the store allow: 64 waiting clients in one
-process append the rows of those decisions through the same writer, with nothing decided, learnt or answered. `ratio` is
-the first over the second. `learner` is the CPU time in the model's laws and lessons over the server's.
+learns while it serves. Beside it, in the same run, what the disk and the store allow: 64 clients that wait in one
+process, each a thread, append the rows of those decisions through the same writer, with nothing decided, learnt or
+answered; `coroutines` is the same without threads to wake. `ratio` is decisions over rows of threads. `CPU µs` is the
+server's time for a decision and what is learnt of it; `learner` the part of it in the model's laws and lessons.
 
 Without `--database` PostgreSQL is a server of its own in a temporary folder, where there is one.
 """
@@ -14,12 +15,14 @@ Without `--database` PostgreSQL is a server of its own in a temporary folder, wh
 import argparse
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import random
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,8 +37,6 @@ STORE = "--data", "--database"
 
 
 def server(where: str, clock: str) -> None:
-    import threading
-
     from marginbandits.service import serving
     from marginbandits.service.model import Model
 
@@ -102,15 +103,24 @@ async def connection(port: int, seed: int, end: list[float], took: list[float]) 
     writer.close()
 
 
-async def asked(port: int, connections: int, seconds: float) -> list[float]:
+async def once(port: int, what: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(request("PUT", "/loops/shop", b'{"settings": {"window": 2}}'))
-    await said(reader)
+    writer.write(what)
+    answer = await said(reader)
     writer.close()
+    return answer
+
+
+async def asked(port: int, connections: int, seconds: float) -> list[float]:
+    await once(port, request("PUT", "/loops/shop", b'{"settings": {"window": 2}}'))
     took: list[float] = []
-    end = [time.perf_counter() + max(1.0, seconds / 4)]  # before it counts: kernels are compiled, pages are warm
-    await asyncio.gather(*(connection(port, seed, end, took) for seed in range(connections)))
+    learnt = 0
+    while learnt < 100:  # before it counts: kernels are compiled, pages are warm
+        end = [time.perf_counter() + 1.0]
+        await asyncio.gather(*(connection(port, seed, end, took) for seed in range(connections)))
+        learnt = json.loads(await once(port, request("GET", "/loops/shop", b"")))["learnt"]
     took.clear()
+    print("begins", flush=True)
     end[0] = time.perf_counter() + seconds
     await asyncio.gather(*(connection(port, 1000 + seed, end, took) for seed in range(connections)))
     return took
@@ -119,26 +129,31 @@ async def asked(port: int, connections: int, seconds: float) -> list[float]:
 # Both, and what is bare.
 
 
-def served(where: str, connections: int, seconds: float, folder: Path) -> tuple[float, float, float, str]:
-    """Decisions per second, p50 and p99 in milliseconds, and where the server's time went."""
+def served(where: str, given: argparse.Namespace, folder: Path) -> tuple[float, float, float, float, str]:
+    """Decisions per second, p50 and p99 in milliseconds, CPU microseconds of each, and the learner's part of them."""
     clock = folder / "clock"
     command = [sys.executable, __file__, "--server", where, "--clock", str(clock)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             port = process.stdout.readline().strip().rpartition(":")[2]
-            client = [sys.executable, __file__, "--client", port, "--connections", str(connections)]
-            told = subprocess.run([*client, "--seconds", str(seconds)], check=True, stdout=subprocess.PIPE, text=True)
-            cpu, law, learn = json.loads(clock.read_text())
+            asks = [sys.executable, __file__, "--client", port, "--connections", str(given.connections)]
+            asks += ["--seconds", str(given.seconds)]
+            with subprocess.Popen(asks, stdout=subprocess.PIPE, text=True) as client:
+                assert client.stdout is not None
+                client.stdout.readline()
+                before = json.loads(clock.read_text())
+                took = sorted(json.loads(client.stdout.readline()))
+            cpu, law, learn = (now - then for now, then in zip(json.loads(clock.read_text()), before, strict=True))
         finally:
             process.terminate()
-    took = sorted(json.loads(told.stdout))
     p50, p99 = took[len(took) // 2] * 1e3, took[int(0.99 * len(took))] * 1e3
-    return len(took) / seconds, p50, p99, f"{(law + learn) / cpu:.0%} (laws {law / cpu:.0%}, lessons {learn / cpu:.0%})"
+    part = f"{(law + learn) / cpu:.0%}: laws {law / cpu:.0%}, lessons {learn / cpu:.0%}"
+    return len(took) / given.seconds, p50, p99, cpu / len(took) * 1e6, part
 
 
-def bare(where: str, connections: int, seconds: float, folder: Path) -> float:
-    """Rows per second of waiting clients, the writer and the store alone."""
+def bare(where: str, given: argparse.Namespace) -> tuple[float, float]:
+    """Rows per second of clients that wait, as threads and as coroutines, by the writer and the store alone."""
     from marginbandits.service.journal import DECISION, Draft
     from marginbandits.service.loop import read
     from marginbandits.service.serving import opened
@@ -148,23 +163,35 @@ def bare(where: str, connections: int, seconds: float, folder: Path) -> float:
     journal = opened(None if url else Path(where), url, serving=True)
     bodies = [one.body for one in read(journal, 0, 3000) if one.kind == DECISION and one.body]
     writer = Writer(journal, lambda: None)
-    done = [0]
+    numbers, clients = itertools.count(), range(given.connections)
 
-    async def one(seed: int, end: float) -> None:
-        k = seed
+    def row() -> Draft:
+        k = next(numbers)
+        return Draft("bare", DECISION, f"{os.getpid()}-{k}", bodies[k % len(bodies)])
+
+    def thread(end: float) -> None:
         while time.perf_counter() < end:
-            k += connections
-            await writer.append(Draft("bare", DECISION, f"{os.getpid()}-{k}", bodies[k % len(bodies)]))
-            done[0] += 1
+            writer.put(row()).result()
 
-    async def all_of_them() -> None:
-        end = time.perf_counter() + seconds
-        await asyncio.gather(*(one(seed, end) for seed in range(connections)))
+    async def coroutine(end: float) -> None:
+        while time.perf_counter() < end:
+            await writer.append(row())
 
-    asyncio.run(all_of_them())
+    async def coroutines(end: float) -> None:
+        await asyncio.gather(*(coroutine(end) for _ in clients))
+
+    end = time.perf_counter() + given.seconds
+    threads = [threading.Thread(target=thread, args=(end,)) for _ in clients]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    by_threads = writer.appended
+    asyncio.run(coroutines(time.perf_counter() + given.seconds))
+    by_coroutines = writer.appended - by_threads
     writer.close()
     journal.close()
-    return done[0] / seconds
+    return by_threads / given.seconds, by_coroutines / given.seconds
 
 
 @contextlib.contextmanager
@@ -198,21 +225,23 @@ def main() -> None:
         server(given.server, given.clock)
         return
     if given.client is not None:
-        json.dump(asyncio.run(asked(int(given.client), given.connections, given.seconds)), sys.stdout)
+        took = asyncio.run(asked(int(given.client), given.connections, given.seconds))
+        print(json.dumps(took))
         return
-    columns = "decisions/s", "p50 ms", "p99 ms", "bare rows/s", "ratio"
-    print(f"{'store':<12}" + "".join(f"{one:>13}" for one in columns) + "  learner")
+    columns = "decisions/s", "p50 ms", "p99 ms", "threads/s", "coroutines/s", "ratio", "CPU µs"
+    print(f"{'store':<10}" + "".join(f"{one:>13}" for one in columns) + "   learner")
     for store in given.stores.split(","):
         with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
             folder = Path(name)
             url = stack.enter_context(database(given.database)) if store == "postgres" else None
             if store == "postgres" and url is None:
-                print(f"{store:<12} not installed")
+                print(f"{store:<10} not installed")
                 continue
             where = url or str(folder / "data")
-            rate, p50, p99, learner = served(where, given.connections, given.seconds, folder)
-            rows = bare(where, given.connections, given.seconds, folder)
-            print(f"{store:<12}{rate:>13,.0f}{p50:>13.1f}{p99:>13.1f}{rows:>13,.0f}{rate / rows:>13.2f}  {learner}")
+            rate, p50, p99, cpu, part = served(where, given, folder)
+            by_threads, by_coroutines = bare(where, given)
+            shown = f"{rate:>13,.0f}{p50:>13.1f}{p99:>13.1f}{by_threads:>13,.0f}{by_coroutines:>13,.0f}"
+            print(f"{store:<10}{shown}{rate / by_threads:>13.2f}{cpu:>13,.0f}   {part}", flush=True)
 
 
 if __name__ == "__main__":

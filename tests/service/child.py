@@ -22,7 +22,7 @@ from marginbandits.service.serving import opened
 
 __all__ = ["Child", "journal_of"]
 
-CHECKPOINTS = 0.03
+CHECKPOINTS = 0.1
 WINDOW = 0.05
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([__name__, "tests.service.warm"])

@@ -31,12 +31,13 @@ class Asking(Protocol):
 
 
 class Load:
-    """Clients that go on from service to service."""
+    """Clients that go on from service to service; `answered` says that the present one has answered."""
 
     def __init__(self, seed: int, clients: int = 4) -> None:
         self.decisions: dict[str, Any] = {}
         self.rewards: dict[str, float] = {}
         self.errors = 0
+        self.answered = threading.Event()
         self._waiting: list[dict[str, Any] | None] = [None] * clients
         self._asked = [0] * clients
         self._rngs = [random.Random(f"{seed}-{k}") for k in range(clients)]
@@ -45,6 +46,7 @@ class Load:
     def run(self, connected: Callable[[], AbstractContextManager[Asking]], end: Callable[[], None]) -> None:
         """Ask until `end`, which kills the service, has come back and all connections are gone."""
         ended = threading.Event()
+        self.answered.clear()
         threads = [threading.Thread(target=self._client, args=(k, connected, ended)) for k in range(len(self._waiting))]
         for thread in threads:
             thread.start()
@@ -82,6 +84,7 @@ class Load:
                 self.decisions[asked["event_id"]] = told
             else:
                 self.rewards[asked["key"]] = asked["value"]
+        self.answered.set()
 
 
 def check(journal: Journal, load: Load) -> int:

@@ -34,7 +34,8 @@ def serve(journal: Journal, *, host: str, port: int) -> None:
     if host not in _HERE and not Keys(journal).all():
         journal.close()
         raise ValueError(f"without a key, only this machine is served: make one, or leave out --host {host}")
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as listening:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:  # named, so that asyncio knows it
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((host, port))

@@ -35,6 +35,7 @@ from marginbandits.service.writer import Writer
 
 __all__ = ["ConflictError", "Service", "UnknownError"]
 
+EVENTS = (DECISION, REWARD, ACTIVATION)
 CHECKPOINTS = 10.0
 """Seconds between two checkpoints of a loop that learns."""
 _LOOK = 0.2
@@ -147,7 +148,16 @@ class Service:
             if own and decode(Decided, entry.body or b"").unit == unit:
                 entries += [entry.seq, *(one.seq for one in self.journal.of(entry.seq))]
                 events.append(entry.id)
-        erased = Erased(entries, events, hashlib.sha256(unit.encode()).hexdigest())
+        return self._erase(name, Erased(entries, events, hashlib.sha256(unit.encode()).hexdigest()))
+
+    def erase_all(self, name: str) -> Erased:
+        """Forget everybody: all decisions, and what speaks of them."""
+        self.loop(name)
+        own = [one for one in read(self.journal) if one.loop == name and one.kind in EVENTS and one.body is not None]
+        events = [one.id for one in own if one.kind == DECISION]
+        return self._erase(name, Erased([one.seq for one in own], events, ""))
+
+    def _erase(self, name: str, erased: Erased) -> Erased:
         self._write(Draft(name, ERASURE, "", encode(erased)))
         self.settle()
         return erased

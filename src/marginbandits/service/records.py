@@ -114,7 +114,7 @@ class Rewarded(msgspec.Struct, frozen=True):
 
 
 class Erased(msgspec.Struct, frozen=True):
-    """A subject that was forgotten: which entries, which events, and the hash of who it was."""
+    """A subject that was forgotten: which entries, which events, and the hash of who it was; "" for everybody."""
 
     entries: list[int]
     events: list[str]

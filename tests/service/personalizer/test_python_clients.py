@@ -80,13 +80,14 @@ def events(there: Shop, client: Any) -> None:
 
 def several_slots_are_not_served(client: Any) -> None:
     slots = {"actions": ACTIONS, "slots": [{"id": "first", "baselineAction": "hat"}]}
-    for act in (
-        lambda: client.rank_multi_slot(slots),
-        lambda: client.reward_multi_slot("e", {"reward": [{"slotId": "first", "value": 1.0}]}),
-        lambda: client.activate_multi_slot("e"),
+    rewards = {"reward": [{"slotId": "first", "value": 1.0}]}
+    for act, given in (
+        (client.rank_multi_slot, (slots,)),
+        (client.reward_multi_slot, ("e", rewards)),
+        (client.activate_multi_slot, ("e",)),
     ):
         with pytest.raises(errors.HttpResponseError) as caught:
-            act()
+            act(*given)
         assert caught.value.status_code == 400
         assert caught.value.error.code == "InvalidMultiSlotApiAccess"
 

@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 BENCH := .venv-bench
 
-.PHONY: demo test soak check bench browser setup clean
+.PHONY: demo test soak conformance check bench browser setup clean
 
 demo: $(READY)          ## play the learners on five real data sets: a leaderboard and a report, in about a minute
 	$(BIN)/marginbandits bakeoff --out demo \
@@ -19,6 +19,9 @@ test: $(READY)          ## run the tests, doctests and code blocks of the docume
 
 soak: $(READY)          ## run the tests that take long: many seeds, many kills, whole sweeps
 	$(BIN)/python -m pytest -q -n 2 -m soak
+
+conformance: $(READY)   ## Microsoft's own clients of Personalizer, in Python and JavaScript, every operation of each
+	$(BIN)/python -m pytest -q -m "soak or not soak" tests/service/personalizer
 
 check: $(READY)         ## style, types, import layers, exported names = documented names
 	$(BIN)/ruff check .

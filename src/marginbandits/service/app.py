@@ -20,6 +20,7 @@ from marginbandits.service.evaluating import Judged, judged
 from marginbandits.service.keys import Scope
 from marginbandits.service.loop import Loop
 from marginbandits.service.metrics import exposition
+from marginbandits.service.personalizer import Personalizer
 from marginbandits.service.records import Name, Policy, Settings
 from marginbandits.service.requests import Activate, Answer, Ask, LoopState, Receipt, Reward
 
@@ -177,7 +178,11 @@ def application(service: Service) -> Starlette:
         Route("/openapi.json", _plain(door, None, lambda: document, "application/json")),
         Route("/metrics", _plain(door, "read", lambda: exposition(service, door), "text/plain; version=0.0.4")),
     ]
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: _nowhere, 405: _no_method})
+    app = Starlette(
+        routes=[*routes, Personalizer(service, door)],
+        lifespan=lifespan,
+        exception_handlers={404: _nowhere, 405: _no_method},
+    )
     app.state.service, app.state.door = service, door
     return app
 

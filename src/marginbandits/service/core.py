@@ -173,10 +173,12 @@ class Service:
         self.settle()
         return erased
 
-    def erase_until(self, name: str, until: int) -> None:
-        """Forget all events of a loop up to an entry: what has a body there is taken out, and the model learns anew."""
+    def erase_until(self, name: str, until: int | None = None) -> None:
+        """Forget all events of a loop up to an entry, or up to now; the model learns anew."""
         self.loop(name)
-        self._write(Draft(name, ERASURE, "", encode(Erased(until=until))))
+        last = self.journal.last()
+        end = until if until is not None else 0 if last is None else last.seq
+        self._write(Draft(name, ERASURE, "", encode(Erased(until=end))))
         self.settle()
 
     def _retire(self) -> None:

@@ -155,6 +155,11 @@ class Loop:
             if closed.reason != "past":
                 self.watch.closed(closed)
 
+    @property
+    def closed_at(self) -> int:
+        """When the window of the last event that was taken in closed; 0 before the first."""
+        return self._closed[0]
+
     # Checkpoints.
 
     def checkpoint(self) -> bytes:

@@ -1,0 +1,200 @@
+"""What Personalizer can be asked about events, and about what a loop is set to and has learnt."""
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from marginbandits.service.core import Service
+from marginbandits.service.door import json_answer
+from marginbandits.service.journal import DECISION, POLICY, now
+from marginbandits.service.loop import Loop, read
+from marginbandits.service.personalizer.calls import LONGEST, Call
+from marginbandits.service.personalizer.configuration import Configuration, configuration
+from marginbandits.service.personalizer.dialects import Dialect
+from marginbandits.service.personalizer.faults import FaultError
+from marginbandits.service.personalizer.judging import imitation
+from marginbandits.service.personalizer.kept import DEFAULT_POLICY, Kept
+from marginbandits.service.personalizer.policies import Contract, learning
+from marginbandits.service.personalizer.ranks import NO_EVENT, Rank
+from marginbandits.service.personalizer.times import moment
+from marginbandits.service.records import Number, Policy
+
+__all__ = ["Operations", "refused"]
+
+DONE = 204
+STATUS = {
+    "service": "personalizer",
+    "apiStatus": "Valid",
+    "apiStatusMessage": "Api Key is valid, no action needed.",
+}
+
+
+class Reward(msgspec.Struct, frozen=True):
+    """What an event was worth."""
+
+    value: Number
+
+
+_RANK, _REWARD = msgspec.json.Decoder(Rank), msgspec.json.Decoder(Reward)
+
+
+def refused(code: str) -> "Refused":
+    """An operation that is not served."""
+    return Refused(code)
+
+
+class Refused:
+    """Answers with a code, whatever is asked."""
+
+    def __init__(self, code: str) -> None:
+        self._code = code
+
+    async def __call__(self, call: Call) -> Response:
+        """Refuse."""
+        raise FaultError(self._code)
+
+
+class Operations:
+    """Each takes a call; most read or write the journal, and do so in a thread of their own."""
+
+    def __init__(self, service: Service) -> None:
+        self.service, self.journal = service, service.journal
+
+    # Events.
+
+    async def rank(self, call: Call) -> Response:
+        """Choose an action."""
+        wanted = _RANK.decode(call.body)
+        return json_answer(wanted.told(await self.service.decide(call.loop.name, wanted.ask(), call.key)), 201)
+
+    async def reward(self, call: Call) -> Response:
+        """Say what an event was worth."""
+        value = _REWARD.decode(call.body).value
+        await self.service.reward(call.loop.name, _event(call, "InvalidRewardRequest"), value, call.key)
+        return Response(status_code=DONE)
+
+    async def activate(self, call: Call) -> Response:
+        """Say that a deferred event was used; what the request holds is not looked at."""
+        await self.service.activate(call.loop.name, _event(call, "InvalidEventIdToActivate"))
+        return Response(status_code=DONE)
+
+    async def status(self, call: Call) -> Response:
+        """The key is one, as the call came here."""
+        return json_answer(STATUS)
+
+    # Configuration.
+
+    async def configuration(self, call: Call) -> Response:
+        """What the loop is set to."""
+        return json_answer(await run_in_threadpool(self._configuration, call.loop, call.dialect))
+
+    def _configuration(self, loop: Loop, dialect: Dialect) -> dict[str, object]:
+        told = configuration(loop.settings, Kept.of(self.journal, loop.name), dialect)
+        if dialect is Dialect.V2022 and loop.settings.mode == "Apprentice":
+            metrics = imitation(self.journal, loop.name)
+            if metrics is not None:
+                times = {"startTime": metrics.start_time, "lastProcessedEventTime": metrics.last_processed_event_time}
+                told["latestApprenticeModeMetrics"] = msgspec.to_builtins(metrics) | {
+                    name: moment(at) for name, at in times.items()
+                }
+        return told
+
+    async def configure(self, call: Call) -> Response:
+        """Set it otherwise."""
+
+        def act() -> dict[str, object]:
+            wanted = msgspec.json.decode(call.body, type=Configuration)
+            settings = wanted.settings(call.loop.settings)
+            self.service.set(call.loop.name, settings)
+            kept = Kept.of(self.journal, call.loop.name)
+            msgspec.structs.replace(kept, fields=wanted.fields(), edited=now()).keep(self.journal, call.loop.name)
+            self.service.settle()
+            return self._configuration(call.loop, call.dialect)
+
+        return json_answer(await run_in_threadpool(act))
+
+    async def policy(self, call: Call) -> Response:
+        """The learning settings."""
+        return json_answer(_policy(await run_in_threadpool(Kept.of, self.journal, call.loop.name), call.loop))
+
+    async def set_policy(self, call: Call) -> Response:
+        """Learn by others."""
+        wanted = msgspec.json.decode(call.body, type=Contract)
+        return json_answer(await run_in_threadpool(self.learn_by, call.loop, wanted.name, wanted.arguments))
+
+    async def reset_policy(self, call: Call) -> Response:
+        """Learn by the usual ones."""
+        return json_answer(await run_in_threadpool(self.learn_by, call.loop, None, DEFAULT_POLICY))
+
+    def learn_by(self, loop: Loop, name: str | None, arguments: str) -> dict[str, str]:
+        """The learner of these arguments decides, once it has learnt what the one before had."""
+        learner, parameters, exploration = learning(arguments)
+        settings, before = loop.settings, loop.model.policy
+        if exploration is not None:
+            settings = msgspec.structs.replace(settings, exploration=exploration)
+        policy = msgspec.structs.replace(before, learner=learner, parameters=parameters, reason="Personalizer policy")
+        same = (learner, parameters) == (before.learner, before.parameters)
+        self.service.set(loop.name, settings, None if same else policy)
+        kept = Kept.of(self.journal, loop.name)
+        kept = msgspec.structs.replace(kept, policy_name=name, arguments=arguments)
+        kept.keep(self.journal, loop.name)
+        self.service.settle()
+        return _policy(kept, loop)
+
+    # Model and logs.
+
+    async def model(self, call: Call) -> Response:
+        """What has been learnt, as a file of `marginbandits`."""
+        file, _ = await run_in_threadpool(call.loop.model.dumps)
+        return Response(file, media_type="application/octet-stream")
+
+    async def reset_model(self, call: Call) -> Response:
+        """Forget what was learnt: the same learner learns from here on."""
+
+        def act() -> None:
+            last = self.journal.last()
+            since = 0 if last is None else last.seq
+            policy: Policy = msgspec.structs.replace(call.loop.model.policy, since=since, reason="Personalizer reset")
+            self.service.set(call.loop.name, call.loop.settings, policy)
+            self.service.settle()
+
+        await run_in_threadpool(act)
+        return Response(status_code=DONE)
+
+    async def model_properties(self, call: Call) -> Response:
+        """When the model was made, and when it learnt last."""
+
+        def act() -> dict[str, str]:
+            made = max(one.at for one in self.journal.changes() if (one.loop, one.kind) == (call.loop.name, POLICY))
+            return {"creationTime": moment(made), "lastModifiedTime": moment(max(made, call.loop.closed_at))}
+
+        return json_answer(await run_in_threadpool(act))
+
+    async def logs(self, call: Call) -> Response:
+        """From when to when there are decisions."""
+
+        def act() -> dict[str, object]:
+            own = (call.loop.name, DECISION)
+            times = [one.at for one in read(self.journal) if (one.loop, one.kind) == own and one.body is not None]
+            if not times:
+                raise FaultError("LogsPropertiesNotFound")
+            return {"dateRange": {"from": moment(times[0]), "to": moment(times[-1])}}
+
+        return json_answer(await run_in_threadpool(act))
+
+    async def delete_logs(self, call: Call) -> Response:
+        """Forget all events, and what was learnt of them."""
+        await run_in_threadpool(self.service.erase_until, call.loop.name)
+        return Response(status_code=DONE)
+
+
+def _event(call: Call, code: str) -> str:
+    if not call.named:
+        raise FaultError(code, NO_EVENT)
+    if len(call.named) > LONGEST:
+        raise ValueError(f"EventId should have at most {LONGEST} characters, got {len(call.named)}")
+    return call.named
+
+
+def _policy(kept: Kept, loop: Loop) -> dict[str, str]:
+    return {"name": kept.policy_name or loop.name, "arguments": kept.arguments}

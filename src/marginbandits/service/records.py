@@ -50,7 +50,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     A reward counts if it comes within `window` seconds of its decision; if none does, the reward is `default`. Of what
     is decided, a share `exploration` is drawn evenly and a share `holdback` is the baseline, whatever is learnt; both
-    are part of the probabilities. `actions` are offered where a request offers none.
+    are part of the probabilities. `actions` are offered where a request offers none. `segment` is a dotted path into
+    contexts, such as user.country: the page shows what happens by its values, which are kept as long as the loop is.
     """
 
     window: Seconds = 600.0
@@ -64,6 +65,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     strict: bool = False
     retention_days: Annotated[float, Meta(gt=0.0)] | None = None
     most_per_second: Annotated[float, Meta(gt=0.0)] | None = None
+    segment: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
 
     def __post_init__(self) -> None:
         low, high = self.reward_range

@@ -1,13 +1,13 @@
 """Whether the page of the decision service tells the truth: simulated deployments, looked at every hour.
 
-    python benchmarks/service_coverage.py [--deployments 200] [--hours 36] [--rate 40] [--jobs 2]
+    python benchmarks/service_coverage.py [--deployments 200] [--hours 48] [--rate 60] [--jobs 2]
 
-Every deployment has users, actions, a baseline, a holdback, exploration, a window and a learner of its own, drawn by its
-seed. What actions are worth changes with the hour of the day; rewards come late, and some too late, so that the default
-counts. It begins in Apprentice mode, and goes Online after a sixth of its time. At the end of every hour the four
-intervals of the page are compared with what is true of the events that have closed by then: a deployment is covered if
-all four were right at all looks. The loop, the joiner, the learner and the sums are those of the service; only the
-clock, the disk and the users are made up.
+Every deployment has users, actions, a holdback, exploration, a window and a learner of its own, drawn by its seed. What
+actions are worth changes with the hour of the day; rewards come late, and some too late, so that the default counts.
+The first tenth is in Apprentice mode; then it goes Online, with a policy that learns from there. At the end of every
+hour the four intervals of the page are compared with what is true of the events that have closed by then: a deployment
+is covered if all four were right at all looks. The loop, the joiner, the learner and the sums are those of the service;
+only the clock, the disk and the users are made up.
 """
 
 import argparse
@@ -17,8 +17,10 @@ import math
 import multiprocessing
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
+from marginbandits.service.model import Model
 from marginbandits.service.records import Decided, Policy, Settings
 from marginbandits.service.running import intervals
 from marginbandits.service.simulated import SECOND, Simulated
@@ -97,8 +99,9 @@ def deployed(seed: int, hours: int, rate: float) -> Found:
     right, served, said, wrongly = [True] * 4, True, False, False
     now = start
     for hour in range(hours):
-        if hour == hours // 6:
+        if hour == -(-hours // 10):
             shop.set(online)
+            shop.loop.model = Model(msgspec.structs.replace(policy, since=shop.loop.seen, number=2))
         look = start + (hour + 1) * 3600 * SECOND
         while (now := now + round(rng.exponential(3600.0 / rate) * SECOND)) < look:
             due(shop, rewards, now, high)
@@ -114,7 +117,9 @@ def deployed(seed: int, hours: int, rate: float) -> Found:
                 closes = shop.at + round(decided.window * SECOND)
                 events.append(Event(closes, decided.held, *true_means(decided, worth)))
             else:
-                served = served and decided.chosen == decided.baseline and decided.probabilities[decided.baseline] == 1.0
+                served = (
+                    served and decided.chosen == decided.baseline and decided.probabilities[decided.baseline] == 1.0
+                )
         now = look
         due(shop, rewards, look, high)
         shop.at = max(shop.at, look)
@@ -155,8 +160,8 @@ def truths(closed: list[Event]) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--deployments", type=int, default=200)
-    parser.add_argument("--hours", type=int, default=36)
-    parser.add_argument("--rate", type=float, default=40.0, help="decisions an hour, on average")
+    parser.add_argument("--hours", type=int, default=48)
+    parser.add_argument("--rate", type=float, default=60.0, help="decisions an hour, on average")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     given = range(options.deployments), [options.hours] * options.deployments, [options.rate] * options.deployments

@@ -9,6 +9,7 @@ A service without keys answers requests of its own machine alone, and only such 
 web that makes a browser ask for it names another.
 """
 
+import base64
 import logging
 import threading
 import time
@@ -53,6 +54,13 @@ def problem(error: RefusedError) -> Response:
     return json_answer(Problem(error.message), error.status, headers)
 
 
+def _password(told: str) -> str | None:
+    try:
+        return base64.b64decode(told, validate=True).decode().partition(":")[2]
+    except ValueError:
+        return None
+
+
 class Door:
     """The checks of one service."""
 
@@ -76,11 +84,14 @@ class Door:
         return b"".join(parts)
 
     def secret(self, request: Request) -> str | None:
-        """The key of a request."""
+        """The key of a request; of one that only reads, it may be a browser's password."""
         given = request.headers.get("ocp-apim-subscription-key")
         if given is None:
-            scheme, _, given = request.headers.get("authorization", "").partition(" ")
-            given = given.strip() if scheme.lower() == "bearer" else None
+            scheme, _, told = request.headers.get("authorization", "").partition(" ")
+            if scheme.lower() == "bearer":
+                given = told.strip()
+            elif scheme.lower() == "basic" and request.method == "GET":  # browsers send it unasked: never to write
+                given = _password(told.strip())
         return given or None
 
     def admit(self, request: Request, scope: Scope, loop: str | None) -> str | None:

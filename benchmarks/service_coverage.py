@@ -22,7 +22,7 @@ import numpy as np
 
 from marginbandits.service.model import Model
 from marginbandits.service.records import Decided, Policy, Settings
-from marginbandits.service.running import intervals
+from marginbandits.service.series import found
 from marginbandits.service.simulated import SECOND, Simulated
 from marginbandits.types import Array
 
@@ -124,18 +124,16 @@ def deployed(seed: int, hours: int, rate: float) -> Found:
         due(shop, rewards, look, high)
         shop.at = max(shop.at, look)
         shop.wait(0.0)
-        stand = shop.loop.watch.look().stand
-        found = intervals([stand.bandit, stand.held, stand.baseline, stand.lift])
+        four = found([shop.loop.watch.look().stand])[0]
         closed = [one for one in events if one.closes <= shop.at]
-        assert found[3].n == len(closed)
+        assert four.baseline.n == len(closed)
         for at, true in enumerate(truths(closed)):
             unit = true / (high - low) if at == 3 else (true - low) / (high - low)
-            right[at] = right[at] and (math.isnan(true) or found[at].low <= unit <= found[at].high)
-        if found[3].low > 0.0:
+            right[at] = right[at] and (math.isnan(true) or four[at].low <= unit <= four[at].high)
+        if four.lift.low > 0.0:
             said, wrongly = True, wrongly or truths(closed)[3] <= 0.0
-    arms = intervals([stand.bandit, stand.held])
-    widths = tuple((one.high - one.low) for one in found)
-    return Found(tuple(right), widths, arms[0].value > arms[1].value, said, wrongly, served, len(closed))
+    widths = tuple((one.high - one.low) for one in four)
+    return Found(tuple(right), widths, four.bandit.value > four.held.value, said, wrongly, served, len(closed))
 
 
 def due(shop: Simulated, rewards: list[tuple[int, str]], now: int, value: float) -> None:
@@ -147,14 +145,14 @@ def due(shop: Simulated, rewards: list[tuple[int, str]], now: int, value: float)
 
 
 def truths(closed: list[Event]) -> list[float]:
-    """Of the bandit, the holdback, the baseline, and the bandit less the baseline."""
+    """Of the bandit, the holdback, the baseline, and the bandit less the holdback."""
     several = (
         [one.bandit for one in closed if not one.held],
         [one.baseline for one in closed if one.held],
         [one.baseline for one in closed],
-        [one.bandit - one.baseline for one in closed],
     )
-    return [math.fsum(one) / len(one) if one else math.nan for one in several]
+    bandit, held, baseline = (math.fsum(one) / len(one) if one else math.nan for one in several)
+    return [bandit, held, baseline, bandit - held]
 
 
 def main() -> None:
@@ -166,21 +164,21 @@ def main() -> None:
     options = parser.parse_args()
     given = range(options.deployments), [options.hours] * options.deployments, [options.rate] * options.deployments
     if options.jobs == 1:
-        found = list(map(deployed, *given))
+        results = list(map(deployed, *given))
     else:
         with concurrent.futures.ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
-            found = list(pool.map(deployed, *given))
-    n, events = len(found), np.mean([one.events for one in found])
+            results = list(pool.map(deployed, *given))
+    n, events = len(results), np.mean([one.events for one in results])
     print(f"{n} deployments, {options.hours} looks each, {events:.0f} events closed Online on average")
     for at, what in enumerate(WHAT):
-        right, width = np.mean([one.right[at] for one in found]), np.mean([one.widths[at] for one in found])
+        right, width = np.mean([one.right[at] for one in results]), np.mean([one.widths[at] for one in results])
         print(f"  {what:10}right at all looks {100.0 * right:6.1f}%   width at the end {width:.3f} of the range")
     shares = {
-        "all four right at all looks": [all(one.right) for one in found],
-        "the bandit earned more than the holdback": [one.better for one in found],
-        "the page said that it earns more": [one.said for one in found],
-        "the page said so when it was not true": [one.wrongly for one in found],
-        "Apprentice served the baseline always": [one.served for one in found],
+        "all four right at all looks": [all(one.right) for one in results],
+        "the bandit earned more than the holdback": [one.better for one in results],
+        "the page said that it earns more": [one.said for one in results],
+        "the page said so when it was not true": [one.wrongly for one in results],
+        "Apprentice served the baseline always": [one.served for one in results],
     }
     for what, share in shares.items():
         print(f"{what:42}{100.0 * np.mean(share):6.1f}%")

@@ -11,7 +11,7 @@ from marginbandits.evaluation.off_policy.sequences import sequence
 from marginbandits.service.journal import DECISION
 from marginbandits.service.records import Decided, Settings
 from marginbandits.service.running import Interval, Running, intervals
-from marginbandits.service.series import HOUR, Stand
+from marginbandits.service.series import HOUR, Stand, found
 from marginbandits.service.simulated import NOWHERE, SECOND, Simulated
 from marginbandits.service.watch import RECENT, Seen, Watch
 
@@ -70,11 +70,14 @@ def test_arms_are_told_apart_and_the_better_action_shows() -> None:
     held = [one for one in decisions if one.held]
     assert all(one.chosen == one.baseline for one in held)
     assert (seen.stand.held.up.n, seen.stand.bandit.up.n) == (len(held), 600 - len(held))
-    assert seen.stand.baseline.up.n == seen.stand.lift.up.n == 600
-    bandit, rest, baseline, lift = intervals([seen.stand.bandit, seen.stand.held, seen.stand.baseline, seen.stand.lift])
+    assert seen.stand.baseline.up.n == seen.stand.paired.up.n == 600
+    bandit, rest, baseline, lift = found([seen.stand])[0]
+    paired = intervals([seen.stand.paired])[0]
     assert rest.low < 0.2 < rest.high < bandit.low
     assert baseline.low < 0.2 < baseline.high
-    assert 0.0 < lift.low < bandit.value - 0.2 < lift.high
+    assert 0.0 < lift.low < lift.value < lift.high
+    assert lift.value == pytest.approx(bandit.value - rest.value)
+    assert 0.0 < paired.low < bandit.value - 0.2 < paired.high
     assert set(seen.segments) == {"fr", "de"}
     assert seen.segments["de"].decisions == 200
     assert sum(one.bandit.closed + one.held.closed for one in seen.segments.values()) == 600
@@ -124,6 +127,20 @@ def test_another_range_of_rewards_begins_anew() -> None:
     assert seen.decisions == 21
 
 
+def test_another_share_held_back_begins_anew_and_without_one_the_baseline_is_weighed() -> None:
+    made = Simulated(Settings(window=5.0, exploration=0.5))
+    list(many(made, 300, {"hat": 0.1, "shoe": 0.9}))
+    seen = made.loop.watch.look()
+    assert (seen.anew, seen.stand.held.up.n) == (False, 0)
+    assert found([seen.stand])[0].lift == intervals([seen.stand.paired])[0]
+    assert found([seen.stand])[0].lift.low > 0.0
+    made.set(Settings(window=5.0, exploration=0.5, holdback=0.5))
+    list(many(made, 20, {"hat": 0.1, "shoe": 0.9}))
+    seen = made.loop.watch.look()
+    assert seen.anew
+    assert (seen.stand.baseline.up.n, seen.stand.decisions <= 20) == (20, True)
+
+
 def test_an_old_event_that_closes_after_the_range_has_changed_is_left_out() -> None:
     made = Simulated(Settings(window=1000.0))
     made.decide(("hat",))
@@ -143,7 +160,7 @@ def test_only_what_was_online_and_active_counts() -> None:
     made.decide(SHOP, deferred=True)
     made.wait(10.0)
     seen = made.loop.watch.look()
-    assert (seen.stand.bandit.up.n, seen.stand.lift.up.n, seen.shadowed) == (0, 0, 10)
+    assert (seen.stand.bandit.up.n, seen.stand.paired.up.n, seen.shadowed) == (0, 0, 10)
     assert 0 <= seen.imitated <= 10
     assert seen.recent[-1].reason == "inactive"
     assert {one.action for one in seen.recent[:10]} == {"hat"}

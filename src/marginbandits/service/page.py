@@ -27,7 +27,7 @@ from marginbandits.service.door import Door, RefusedError
 from marginbandits.service.journal import now
 from marginbandits.service.loop import Loop
 from marginbandits.service.page_event import event_page
-from marginbandits.service.running import intervals
+from marginbandits.service.series import found
 from marginbandits.service.wording import Units, count, moment, share, verdict
 
 __all__ = ["loop_page", "page_routes", "whole"]
@@ -64,24 +64,24 @@ def whole(title: str, body: Iterable[str], status: int = 200, every: int | None 
 def loop_page(service: Service, loop: Loop, every: int | None = None) -> Response:
     """All that there is to see of a loop."""
     seen, settings, name = loop.watch.look(), loop.settings, escape(loop.name)
-    units, stand = Units(seen.reward_range), seen.stand
-    found = intervals([stand.bandit, stand.held, stand.baseline, stand.lift])
-    first, middle, last = verdict(settings, found[3], units, seen.imitated / seen.shadowed if seen.shadowed else None)
+    units, four = Units(seen.reward_range), found([seen.stand])[0]
+    first, middle, last = verdict(settings, four, units, seen.imitated / seen.shadowed if seen.shadowed else None)
     stressed = f' <b class="{middle.rpartition(" ")[2]}">{middle}</b>' if middle else ""
     address = f"/page/{quote(loop.name, safe='')}"
-    again = f'<a href="{address}">stop</a>' if every else f'<a href="{address}?every=10">every 10 seconds</a>'
+    again = f'<a href="{address}">no more</a>' if every else f'<a href="{address}?every=10">every 10 seconds</a>'
     explored = f", {share(settings.exploration)} explored evenly" if settings.exploration else ""
+    since = f", since their range, or the share held back, changed at {moment(seen.since)} UTC" if seen.anew else ""
     body = [
         f'<nav><a href="/">All loops</a></nav><h1>{name}</h1>',
         f'<p class="note">{settings.mode}, {share(settings.holdback)} held back{explored}; '
-        f"{count(seen.decisions, 'decision')}; as of {moment(now())} UTC, again {again}.</p>",
+        f"{count(seen.decisions, 'decision')}; as of {moment(now())} UTC. Reload {again}.</p>",
         *(f'<p class="alarm" role="alert">{one}</p>' for one in _alarms(service, loop)),
         f'<p class="verdict">{first}{stressed}{escape(last)}</p>',
-        parts.tiles(found, units),
+        parts.tiles(four, units),
         parts.figures(seen, units),
         '<p class="note">Each interval is of a mean reward so far, and with probability 95% right at all times: one '
         "may look, and stop, whenever one likes. What counts are events decided Online whose windows are over"
-        f"{f', since {moment(seen.since)} UTC, when the range of rewards changed' if seen.since else ''}.</p>",
+        f"{since}.</p>",
     ]
     if seen.decisions:
         body += ["<h2>Actions</h2>", parts.by_action(seen, units)]

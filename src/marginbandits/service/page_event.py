@@ -65,7 +65,7 @@ def _offered(decided: Decided) -> str:
                 share(p),
             ]
         )
-    return table(("Action", "", "", "Probability"), rows)
+    return table(("Action", "<th></th>", '<th class="plot"></th>', "Probability"), rows)
 
 
 def _marks(decided: Decided, place: int) -> list[tuple[str, bool]]:
@@ -93,4 +93,6 @@ def _explained(loop: Loop, decided: Decided, units: Units) -> str:
                 f'<td data-label="Moved most by" class="text wide">{", ".join(moved)}</td>',
             ]
         )
-    return head + table(("Action", "Predicted reward", "Moved most by"), rows, "cards")
+    return head + table(
+        ("Action", "Predicted reward", '<th scope="col" class="left">Moved most by</th>'), rows, "cards"
+    )

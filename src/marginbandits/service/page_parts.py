@@ -7,8 +7,7 @@ from urllib.parse import quote
 from marginbandits.service.charts import Line, Point, bar, chart, key
 from marginbandits.service.draws import ALARM, Audit
 from marginbandits.service.loop import Loop
-from marginbandits.service.running import Interval, intervals
-from marginbandits.service.series import MINUTE, Series, Stand
+from marginbandits.service.series import MINUTE, Four, Series, Stand, found
 from marginbandits.service.tallies import Tally
 from marginbandits.service.watch import Recent, Seen
 from marginbandits.service.wording import Units, age, count, moment, share
@@ -16,6 +15,7 @@ from marginbandits.service.wording import Units, age, count, moment, share
 __all__ = ["by_action", "by_segment", "draws", "figures", "health", "last_decisions", "model", "table", "tiles"]
 
 SHOWN_ACTIONS, SHOWN_DECISIONS, LIKELY = 30, 10, 3
+_LEFT = '<th scope="col" class="left">{}</th>'
 _HEALTH = {
     "rewarded": "a reward came within the window",
     "default": "none came, and the default counts",
@@ -28,8 +28,8 @@ _HEALTH = {
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """Cells are HTML, the first of a row is its head; a cell that is a <td> already stays as it is."""
-    top = "".join(f'<th scope="col">{cell}</th>' for cell in head)
+    """Cells are HTML, the first of a row is its head; a cell that is one already stays as it is."""
+    top = "".join(cell if cell.startswith("<th") else f'<th scope="col">{cell}</th>' for cell in head)
     body = "".join(
         f'<tr><th scope="row" class="wide">{first}</th>{"".join(map(_cell, others))}</tr>' for first, *others in rows
     )
@@ -40,14 +40,15 @@ def _cell(cell: str) -> str:
     return cell if cell.startswith("<td") else f"<td>{cell}</td>"
 
 
-def tiles(found: Sequence[Interval], units: Units) -> str:
+def tiles(four: Four, units: Units) -> str:
     """The three rewards, and the difference, with their intervals."""
-    bandit, held, baseline, lift = found
+    bandit, held, baseline, lift = four
+    than, over = ("holdback", "of the two") if held.n else ("baseline", "by weights, over all events")
     shown = [
         ("bandit", "Bandit", bandit, units.reward, f"{count(bandit.n, 'event')}"),
         ("held", "Holdback", held, units.reward, f"{count(held.n, 'event')} held back"),
         ("base", "Always the baseline", baseline, units.reward, "by weights, over all events"),
-        ("lift", "Bandit less baseline", lift, units.gap, "by weights, over all events"),
+        ("lift", f"Bandit less {than}", lift, units.gap, over),
     ]
     parts = []
     for kind, name, one, words, note in shown:
@@ -61,17 +62,18 @@ def tiles(found: Sequence[Interval], units: Units) -> str:
 def figures(seen: Seen, units: Units) -> str:
     """Rewards so far, their difference, rewards of each time, and how many decisions there were."""
     series = next((one for one in seen.series if one.whole), seen.series[-1])
-    stands = [one for one in series.until(seen.stand) if one.lift.up.n]
+    stands = [one for one in series.until(seen.stand) if one.paired.up.n]
     if not stands:
         return ""
     width = "minute" if series.width == MINUTE else "hour" if series is seen.series[1] else "day"
-    flat = intervals([one for stand in stands for one in (stand.bandit, stand.held, stand.baseline, stand.lift)])
+    several = found(stands)
+    than = "holdback" if several[-1].held.n else "baseline"
 
     def line(name: str, kind: str, place: int, scale: float, low: float) -> Line:
-        enough = flat[len(flat) - 4 + place].n / 10
+        enough = several[-1][place].n / 10
         points = []
-        for stand, one in zip(stands, flat[place::4], strict=True):
-            if one.n:
+        for stand, four in zip(stands, several, strict=True):
+            if (one := four[place]).n:
                 value, below, above = (low + scale * y for y in (one.value, one.low, one.high))
                 points.append(Point(stand.start + series.width, value, below, above, one.n >= enough))
         return Line(name, kind, points)
@@ -81,11 +83,11 @@ def figures(seen: Seen, units: Units) -> str:
         line("holdback", "held", 1, units.width, units.low),
         line("always the baseline", "base", 2, units.width, units.low),
     ]
-    lift = line("bandit less baseline", "lift", 3, units.width, 0.0)
+    lift = line(f"bandit less {than}", "lift", 3, units.width, 0.0)
     each = _each(stands, series, units)
     parts = [
         _figure("Reward so far, with 95% intervals", rewards),
-        _figure("Bandit less baseline so far, with its 95% interval", [lift], zero=True, legend=False),
+        _figure(f"Bandit less {than} so far, with its 95% interval", [lift], zero=True, legend=False),
         _figure(f"Reward in each {width}", each[:2]),
         _figure(f"Decisions in each {width}", each[2:], zero=True, legend=False),
     ]
@@ -126,14 +128,14 @@ def by_action(seen: Seen, units: Units) -> str:
     cells = [_action(escape(name), one, total, units) for name, one in rows]
     if rest.chosen:
         cells.append([*_action("<i>all others</i>", rest, total, units)[:-2], "–", _mean(rest, units)])
-    head = ("Action", '<span class="left">Traffic</span>', "", "Mean probability", "Mean reward")
+    head = ("Action", "Traffic", '<th class="plot"></th>', "Mean probability", "Mean reward")
     return table(head, cells)
 
 
 def _action(name: str, one: Tally, total: int, units: Units) -> list[str]:
     part = one.chosen / total
     probability = share(one.weight / one.offered) if one.offered else "–"
-    return [name, f'<td class="plot">{bar(part, "bandit")}</td>', share(part), probability, _mean(one, units)]
+    return [name, share(part), f'<td class="plot">{bar(part, "bandit")}</td>', probability, _mean(one, units)]
 
 
 def _mean(one: Tally, units: Units) -> str:
@@ -155,7 +157,7 @@ def by_segment(seen: Seen, units: Units) -> str:
                 _labelled("Likeliest actions", told, "text wide"),
             ]
         )
-    return table(("Segment", "Traffic", "Bandit", "Holdback", "Likeliest actions, mean probability"), rows, "cards")
+    return table(("Segment", "Traffic", "Bandit", "Holdback", _LEFT.format("Likeliest actions")), rows, "cards")
 
 
 def _labelled(label: str, cell: str, kind: str = "") -> str:
@@ -196,7 +198,16 @@ def draws(audit: Audit) -> str:
 def last_decisions(seen: Seen, units: Units, loop: str) -> str:
     """The newest first, the first few at once."""
     rows = [_decision(one, units, loop) for one in reversed(seen.recent)]
-    head = ("Event", "Time, UTC", "Action", "Probability", "Next likeliest", "Why", "Model", "Reward")
+    head = (
+        "Event",
+        "Time, UTC",
+        _LEFT.format("Action"),
+        "Probability",
+        _LEFT.format("Next likeliest"),
+        _LEFT.format("Why"),
+        "Model",
+        "Reward",
+    )
     shown = table(head, rows[:SHOWN_DECISIONS], "cards last")
     more = rows[SHOWN_DECISIONS:]
     if not more:
@@ -215,7 +226,7 @@ def _decision(one: Recent, units: Units, loop: str) -> list[str]:
         _labelled("Action", f"<b>{escape(one.action)}</b>", "text"),
         _labelled("Probability", share(one.probability)),
         _labelled("Next likeliest", second, "text"),
-        _labelled("Why", f'<span class="why">{escape(one.why)}</span>'),
+        _labelled("Why", f'<span class="why">{escape(one.why)}</span>', "text"),
         _labelled("Model", f"{one.policy}.{one.learnt}"),
         _labelled("Reward", reward),
     ]

@@ -9,11 +9,14 @@ Sums grow from copy to copy, so what happened between two of them is their diffe
 [(10, 31), (30, 47)]
 """
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import msgspec
 
-from marginbandits.service.running import Running
+from marginbandits.service.running import LEVEL, Interval, Running, intervals
 
-__all__ = ["DAY", "HOUR", "MINUTE", "Series", "Stand", "three"]
+__all__ = ["DAY", "HOUR", "MINUTE", "Four", "Series", "Stand", "found", "three"]
 
 MINUTE, HOUR, DAY = 60_000_000, 3_600_000_000, 86_400_000_000
 """Microseconds."""
@@ -25,7 +28,7 @@ class Stand(msgspec.Struct, array_like=True):
     bandit     the reward of what was not held back
     held       the reward of what was
     baseline   the reward of the baseline, had it always been served, by weights over both
-    lift       the bandit's law less the baseline, by weights over both
+    paired     the bandit's law less the baseline, by weights over both
     """
 
     start: int = 0
@@ -33,12 +36,35 @@ class Stand(msgspec.Struct, array_like=True):
     bandit: Running = msgspec.field(default_factory=Running)
     held: Running = msgspec.field(default_factory=Running)
     baseline: Running = msgspec.field(default_factory=Running)
-    lift: Running = msgspec.field(default_factory=lambda: Running(paired=True))
+    paired: Running = msgspec.field(default_factory=lambda: Running(paired=True))
 
     def at(self, start: int) -> "Stand":
         """A copy, for the time that began then."""
-        running = (one.copy() for one in (self.bandit, self.held, self.baseline, self.lift))
+        running = (one.copy() for one in (self.bandit, self.held, self.baseline, self.paired))
         return Stand(start, self.decisions, *running)
+
+
+class Four(NamedTuple):
+    """What a page shows. The lift is the bandit less the holdback; where nothing is held back, less the baseline."""
+
+    bandit: Interval
+    held: Interval
+    baseline: Interval
+    lift: Interval
+
+
+def found(stands: Sequence[Stand]) -> list[Four]:
+    """The four intervals of each stand, each of which holds at all times with probability 95%."""
+    flat = intervals([one for stand in stands for one in (stand.bandit, stand.held, stand.baseline, stand.paired)])
+    arms = intervals([one for stand in stands for one in (stand.bandit, stand.held)], (1.0 + LEVEL) / 2.0)
+    several = zip(flat[::4], flat[1::4], flat[2::4], flat[3::4], arms[::2], arms[1::2], strict=True)
+    return [Four(a, b, c, _less(one, other) if b.n else paired) for a, b, c, paired, one, other in several]
+
+
+def _less(bandit: Interval, held: Interval) -> Interval:
+    """The difference of two means, neither of which is wrong but with half of the doubt."""
+    gap = bandit.value - held.value, bandit.low - held.high, bandit.high - held.low
+    return Interval(bandit.n + held.n, *gap)
 
 
 class Series(msgspec.Struct):

@@ -1,8 +1,9 @@
 """What there is to see of a loop: sums, copies of sums, and the last decisions, in memory that does not grow with them.
 
-Rewards are those of closed events that were decided Online, scaled to [0, 1] by their range for the intervals; where
-the range changes, rewards begin anew. Events that were not activated do not count: whether one is must not depend on
-what was chosen. Of contexts nothing is kept but counts by the one value that `Settings.segment` names.
+Rewards are those of closed events that were decided Online, scaled to [0, 1] by their range for the intervals. Where
+that range changes, or the share that is held back, they begin anew: rewards before were worth something else, or came
+at other times to one arm than to the other. Events that were not activated do not count: whether one is must not depend
+on what was chosen. Of contexts nothing is kept but counts by the one value that `Settings.segment` names.
 
 Everything is a function of the journal: times are those of its entries.
 """
@@ -55,7 +56,9 @@ class Seen(msgspec.Struct):
     first: int = 0
     last_closed: int = 0
     since: int = 0
+    anew: bool = False
     reward_range: tuple[float, float] = (0.0, 1.0)
+    holdback: float = 0.0
     shadowed: int = 0
     imitated: int = 0
 
@@ -115,7 +118,7 @@ class Watch:
             if seen.segment is not None:
                 part = self._segment(decided, seen.segment)
                 part.table.closed(action, closed.reward)
-            if decided.mode == "Online" and self._in_range(closed):
+            if decided.mode == "Online" and self._comparable(closed):
                 _count(seen.stand, decided, closed.reward)
                 if seen.segment is not None:
                     tally = part.held if decided.held else part.bandit
@@ -154,15 +157,15 @@ class Watch:
             segments[name] = Segment(Table(SEGMENT_ACTIONS))
         return segments[name]
 
-    def _in_range(self, closed: Closed) -> bool:
-        """Whether an event's reward can be added to those before it; a later event of another range begins anew."""
-        seen, given = self._seen, closed.decided.reward_range
-        if given == seen.reward_range:
-            return True
-        if closed.at <= seen.since:
-            return False
-        seen.reward_range, seen.since, seen.series = given, closed.at, three()
-        seen.stand = Stand()
+    def _comparable(self, closed: Closed) -> bool:
+        """Whether an event's reward can be added to those before it; a later event of other terms begins anew."""
+        seen, decided = self._seen, closed.decided
+        if (decided.reward_range, decided.holdback) != (seen.reward_range, seen.holdback):
+            if closed.at <= seen.since:
+                return False
+            if seen.stand.paired.up.n:
+                seen.anew, seen.series, seen.stand = True, three(), Stand()
+            seen.since, seen.reward_range, seen.holdback = closed.at, decided.reward_range, decided.holdback
         return True
 
 
@@ -173,7 +176,7 @@ def _count(stand: Stand, decided: Decided, reward: float) -> None:
     p = decided.probabilities[place]
     u = (place == base) / p
     stand.baseline.add(y, u)
-    stand.lift.add_pair(y, _bandit(decided, place) / p, u, 1.0 - _bandit(decided, base))
+    stand.paired.add_pair(y, _bandit(decided, place) / p, u, 1.0 - _bandit(decided, base))
 
 
 def _bandit(decided: Decided, place: int) -> float:

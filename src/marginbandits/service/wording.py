@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from marginbandits.service.records import Settings
 from marginbandits.service.running import Interval
+from marginbandits.service.series import Four
 
 __all__ = ["Units", "age", "count", "moment", "share", "verdict"]
 
@@ -65,17 +66,18 @@ def age(microseconds: int) -> str:
     return count(seconds // unit, noun)
 
 
-def verdict(settings: Settings, lift: Interval, units: Units, imitated: float | None) -> tuple[str, str, str]:
-    """One sentence: what comes first, what is stressed, and what is added; "more" or "less" follow from the middle."""
+def verdict(settings: Settings, four: Four, units: Units, imitated: float | None) -> tuple[str, str, str]:
+    """One sentence: what comes first, what is stressed (it ends in "more" or "less"), and what is added."""
+    lift, than = four.lift, "the holdback" if four.held.n else "the baseline would"
     if settings.mode != "Online":
         same = "" if imitated is None else f" The learner would have chosen it in {share(imitated)} of events."
         return f"The baseline is served always ({settings.mode}).", "", same
     if lift.n == 0:
         return "Nothing can be said yet:", "", " no event that was decided Online has closed."
     if lift.low > 0.0:
-        return "The bandit earns", f"{units.between(lift, units.gap)} more", f" than the baseline would: {SURE}"
+        return "The bandit earns", f"{units.between(lift, units.gap)} more", f" than {than}: {SURE}"
     if lift.high < 0.0:
         less = f"{units.gap(-lift.high)} to {units.gap(-lift.low)} less"
-        return "The bandit earns", less, f" than the baseline would: {SURE}"
+        return "The bandit earns", less, f" than {than}: {SURE}"
     less, more = units.gap(-lift.low), units.gap(lift.high)
-    return "It is not settled yet:", "", f" the bandit earns from {less} less to {more} more than the baseline would."
+    return "It is not settled yet:", "", f" the bandit earns from {less} less to {more} more than {than}."

@@ -110,7 +110,18 @@ def steps(low: float, high: float) -> list[float]:
 
 
 def _short(mark: float) -> str:
-    return f"{mark:,.6g}".replace("-", "−")
+    """At most six characters.
+
+    >>> _short(-0.05), _short(250_000.0), _short(-1e15)
+    ('−0.05', '250k', '−1e15')
+    """
+    size = abs(mark)
+    if size >= 1e12:
+        text = f"{mark:.0e}".replace("e+", "e")
+    else:
+        unit, letter = next(((10.0**e, x) for e, x in ((9, "G"), (6, "M"), (3, "k")) if size >= 10.0**e), (1.0, ""))
+        text = f"{mark / unit:.4g}{letter}"
+    return text.replace("-", "−")
 
 
 def _times(first: int, last: int) -> list[tuple[int, str]]:

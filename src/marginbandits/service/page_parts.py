@@ -16,6 +16,10 @@ __all__ = ["by_action", "by_segment", "draws", "figures", "health", "last_decisi
 
 SHOWN_ACTIONS, SHOWN_DECISIONS, LIKELY = 30, 10, 3
 _LEFT = '<th scope="col" class="left">{}</th>'
+_WHY = (
+    '<p class="note">Likeliest: the learner\'s first choice; explored: another one; held back: the baseline, to '
+    "compare with; nothing learnt: all were alike. A model is its policy, and how many events that had learnt.</p>"
+)
 _HEALTH = {
     "rewarded": "a reward came within the window",
     "default": "none came, and the default counts",
@@ -43,7 +47,7 @@ def _cell(cell: str) -> str:
 def tiles(four: Four, units: Units) -> str:
     """The three rewards, and the difference, with their intervals."""
     bandit, held, baseline, lift = four
-    than, over = ("holdback", "of the two") if held.n else ("baseline", "by weights, over all events")
+    than, over = ("holdback", "the two means apart") if held.n else ("baseline", "by weights, over all events")
     shown = [
         ("bandit", "Bandit", bandit, units.reward, f"{count(bandit.n, 'event')}"),
         ("held", "Holdback", held, units.reward, f"{count(held.n, 'event')} held back"),
@@ -198,17 +202,10 @@ def draws(audit: Audit) -> str:
 def last_decisions(seen: Seen, units: Units, loop: str) -> str:
     """The newest first, the first few at once."""
     rows = [_decision(one, units, loop) for one in reversed(seen.recent)]
-    head = (
-        "Event",
-        "Time, UTC",
-        _LEFT.format("Action"),
-        "Probability",
-        _LEFT.format("Next likeliest"),
-        _LEFT.format("Why"),
-        "Model",
-        "Reward",
-    )
+    action, second, why = (_LEFT.format(one) for one in ("Action", "Next likeliest", "Why"))
+    head = ("Event, UTC", action, "Probability", second, why, "Model", "Reward")
     shown = table(head, rows[:SHOWN_DECISIONS], "cards last")
+    shown += _WHY
     more = rows[SHOWN_DECISIONS:]
     if not more:
         return shown
@@ -218,11 +215,11 @@ def last_decisions(seen: Seen, units: Units, loop: str) -> str:
 
 def _decision(one: Recent, units: Units, loop: str) -> list[str]:
     address = f"/page/{quote(loop, safe='')}/event?id={quote(one.id, safe='')}"
+    name = escape(one.id[:24]) + "…" * (len(one.id) > 24)
     second = "–" if one.runner_up is None else f"{escape(one.runner_up)} {share(one.second)}"
     reward = "open" if one.reason is None else one.reason if one.reward is None else units.raw(one.reward)
     return [
-        f'<a href="{address}"><code>{escape(one.id[:24])}{"…" * (len(one.id) > 24)}</code></a>',
-        _labelled("Time, UTC", moment(one.at)[11:]),
+        f'<a href="{address}"><code>{name}</code></a> <small>{moment(one.at)[11:]}</small>',
         _labelled("Action", f"<b>{escape(one.action)}</b>", "text"),
         _labelled("Probability", share(one.probability)),
         _labelled("Next likeliest", second, "text"),

@@ -1,5 +1,6 @@
 """From a folder, or a database, to a service that listens: the one door to uvicorn."""
 
+import contextlib
 import logging
 import socket
 from pathlib import Path
@@ -47,4 +48,5 @@ def serve(journal: Journal, *, host: str, port: int, demo: bool = False) -> None
         config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
         config.timeout_graceful_shutdown = 10
         print(f"http://{host}:{listening.getsockname()[1]}", flush=True)
-        uvicorn.Server(config).run([listening])
+        with contextlib.suppress(KeyboardInterrupt):  # which it raises again after it has ended as it should
+            uvicorn.Server(config).run([listening])

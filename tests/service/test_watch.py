@@ -105,6 +105,7 @@ def test_a_restart_changes_nothing() -> None:
     made = Simulated(Settings(window=60.0, holdback=0.3, exploration=0.1, segment="country"))
     list(many(made, 60, {"hat": 0.3, "shoe": 0.6, "<b>": 0.1}))
     assert made.loop.watch.dumps() == Watch.loads(made.loop.watch.dumps()).dumps()
+    assert Watch.loads(made.loop.watch.dumps()).audit.wealth == made.loop.watch.audit.wealth != Watch().audit.wealth
     for stop in (1, 40, 110):
         again = Simulated(Settings(window=60.0, holdback=0.3, exploration=0.1, segment="country"))
         for k, entry in enumerate(made.entries[1:]):

@@ -69,6 +69,7 @@ SMALL: dict[str, list[str]] = {
     "python benchmarks/peers.py": ["--no-install", "--environments", ".", "--rounds", "20", "--repeats", "1"],
     "python benchmarks/ratios.py": [],
     "python benchmarks/service_load.py": ["--seconds", "0.5", "--connections", "4"],
+    "python benchmarks/service_coverage.py": ["--deployments", "2", "--hours", "3", "--rate", "20", "--jobs", "1"],
     "python benchmarks/smooth_ftl.py": ["--rounds", "50", "--rows", "3000"],
     "python benchmarks/smooth_ftl_theorem.py": ["--rounds", "4,5,6,7,8,9", "--seeds", "2"],
     "python benchmarks/sparse_rows.py": ["--rounds", "20"],

@@ -22,7 +22,7 @@ from marginbandits.experiments.runner import locally, run_plan
 from marginbandits.experiments.store import Failure, Outcome, Store
 from marginbandits.experiments.summary import Summary
 from marginbandits.types import Array
-from tests.browser import Browser
+from tests.browser import FAULTS, Browser
 
 HOSTILE = (
     "<script>console.log('in')</script>",
@@ -97,49 +97,6 @@ def paper(path: Path) -> None:
         write_page(programme, store, path)
 
 
-FACTS = """(() => {
-  const found = [], root = document.documentElement, near = 0.6;
-  const name = e => `${e.tagName.toLowerCase()}.${e.getAttribute("class") || ""} ${(e.textContent || "").slice(0, 40)}`;
-  const box = e => e.getBoundingClientRect();
-  if (root.scrollWidth > root.clientWidth) found.push(`page: ${root.scrollWidth} px in ${root.clientWidth}`);
-  for (const e of document.querySelectorAll("body *")) {
-    if (e.ownerSVGElement || !e.getClientRects().length) continue;
-    const style = getComputedStyle(e);
-    if (e.matches(".scroll")) {
-      if (style.overflowX !== "visible" && e.scrollWidth > e.clientWidth) {
-        if (innerWidth >= 1200) found.push("needs scrolling: " + e.getAttribute("aria-label"));
-        e.scrollLeft = 1e6;
-        const moves = row => Math.abs(box(row.firstElementChild).left - box(e).left) > 2;
-        for (const row of e.querySelectorAll("tr")) if (moves(row)) found.push("first column moves: " + name(row));
-        e.scrollLeft = 0;
-      }
-    } else if (style.display !== "inline" && e.tagName !== "svg" && e.scrollWidth > e.clientWidth + 1)
-      found.push(`cut: ${name(e)}: ${e.scrollWidth} px in ${e.clientWidth}`);
-    if (!e.closest(".scroll") && box(e).right > innerWidth + near) found.push("beyond the screen: " + name(e));
-    if (e.childElementCount === 0 && e.textContent.trim() && parseFloat(style.fontSize) < 11)
-      found.push(`small: ${name(e)}: ${style.fontSize}`);
-  }
-  for (const svg of document.querySelectorAll("svg")) {
-    if (svg.ownerSVGElement || !svg.getClientRects().length) continue;
-    const frame = box(svg), words = [...svg.querySelectorAll("text")].map(e => [e, box(e)]);
-    for (const [e, at] of words) {
-      const beside = at.left < frame.left - near || at.right > frame.right + near;
-      const above = at.top < frame.top - 2 || at.bottom > frame.bottom + 2;
-      if (beside || above) found.push("outside its picture: " + name(e));
-      const size = parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a;
-      if (size < 10) found.push(`small: ${name(e)}: ${size} px`);
-    }
-    words.forEach(([e, a], i) => words.slice(0, i).forEach(([f, b]) => {
-      const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-      const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-      if (across > 1 && down > 4) found.push(`on top of each other: ${name(e)} and ${name(f)}`);
-    }));
-  }
-  return found;
-})()"""
-"""What is wrong with the page, in words: wider than the screen, cut, too small to read, one word on another."""
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with Browser() as one:
@@ -164,7 +121,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wrong(browser: Browser, page: Path, width: int) -> list[str]:
     """Everything a reader would not like; messages of the console and requests included."""
     browser.open(page, width)
-    found: list[str] = browser.ask(FACTS)
+    found: list[str] = browser.ask(FAULTS)
     fetched = [one for one in browser.requests if not one.startswith(("file:", "data:"))]
     return found + browser.messages + fetched
 

@@ -67,6 +67,8 @@ class TestKeys:
         assert client.post("/loops/shop/decide", json=ASK).status_code == 200
         refused = client.post("/loops/shop/decide", json=ASK, headers={"Host": "evil.example"})
         assert refused.status_code == 403
+        elsewhere = client.post("/loops/shop/decide", json=ASK, headers={"Sec-Fetch-Site": "cross-site"})
+        assert elsewhere.status_code == 403
 
 
 class TestRefusals:

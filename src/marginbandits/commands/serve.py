@@ -1,5 +1,7 @@
 """`marginbandits serve`: a decision service on this machine; and the keys that open it."""
 
+import contextlib
+import tempfile
 from datetime import UTC
 from pathlib import Path
 
@@ -23,11 +25,12 @@ _DATABASE = click.option("--database", metavar="URL", help="A PostgreSQL databas
     show_default=True,
     help="full: an answer is on the disk. process: it survives the process, not the power.",
 )
-def serve(data: Path | None, database: str | None, host: str, port: int, durability: str) -> None:
+@click.option("--demo", is_flag=True, help="With simulated users of a loop called demo; without a folder, for once.")
+def serve(data: Path | None, database: str | None, host: str, port: int, durability: str, demo: bool) -> None:
     r"""Decide, log, join rewards, learn, deploy: over HTTP, from a folder.
 
     Every decision is on disk, with its probabilities, before its answer leaves. The page at / shows what there is to
-    see, /openapi.json what can be asked.
+    see, /openapi.json what can be asked. To watch one at once: marginbandits serve --demo
 
     For example: marginbandits serve --data shop, and then
 
@@ -37,9 +40,13 @@ def serve(data: Path | None, database: str | None, host: str, port: int, durabil
     """
     from marginbandits.service import serving
 
-    if (data is None) == (database is None):
-        raise click.UsageError("give either --data FOLDER or --database URL")
-    serving.serve(serving.opened(data, database, serving=True, durability=durability), host=host, port=port)
+    with contextlib.ExitStack() as stack:
+        if demo and data is None and database is None:
+            data = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        if (data is None) == (database is None):
+            raise click.UsageError("give either --data FOLDER or --database URL")
+        journal = serving.opened(data, database, serving=True, durability=durability)
+        serving.serve(journal, host=host, port=port, demo=demo)
 
 
 @click.group()
@@ -56,7 +63,8 @@ def make_key(data: Path | None, database: str | None, loop: str, scopes: tuple[s
     """Make a key, and print it: it is not kept, and cannot be printed again."""
     from marginbandits.service import keys, serving
 
-    journal = serving.opened(data, database, serving=False)
+    fresh = data is not None and not (data / "journal.sqlite3").is_file()
+    journal = serving.opened(data, database, serving=fresh)  # a key may be made before there is anything else
     try:
         click.echo(keys.Keys(journal).make(loop, list(scopes)))  # type: ignore[arg-type]  # `make` says which there are
     finally:

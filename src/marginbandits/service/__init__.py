@@ -7,3 +7,5 @@
 
 The model is a function of the journal and the code. Nothing below this room knows of it.
 """
+
+__all__: list[str] = []

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager
 from typing import Annotated, Any
 
 import msgspec
@@ -20,6 +21,7 @@ from marginbandits.service.evaluating import Judged, judged
 from marginbandits.service.keys import Scope
 from marginbandits.service.loop import Loop
 from marginbandits.service.metrics import exposition
+from marginbandits.service.page import page_routes
 from marginbandits.service.personalizer import Personalizer
 from marginbandits.service.records import Name, Policy, Settings
 from marginbandits.service.requests import Activate, Answer, Ask, LoopState, Receipt, Reward
@@ -163,13 +165,14 @@ def operations(service: Service) -> list[openapi.Operation]:
     ]
 
 
-def application(service: Service) -> Starlette:
-    """The whole application; when it ends, so does the service."""
+def application(service: Service, beside: AbstractContextManager[object] | None = None) -> Starlette:
+    """The whole application; when it ends, so does the service, and before it what runs beside it."""
     door, table = Door(service), operations(service)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        yield
+        with beside or contextlib.nullcontext():
+            yield
         await run_in_threadpool(service.close)
 
     routes = [Route(one.path, _endpoint(door, one), methods=[one.method]) for one in table]
@@ -179,7 +182,7 @@ def application(service: Service) -> Starlette:
         Route("/metrics", _plain(door, "read", lambda: exposition(service, door), "text/plain; version=0.0.4")),
     ]
     app = Starlette(
-        routes=[*routes, Personalizer(service, door)],
+        routes=[*routes, *page_routes(service, door), Personalizer(service, door)],
         lifespan=lifespan,
         exception_handlers={404: _nowhere, 405: _no_method},
     )

@@ -10,6 +10,7 @@ model that is at most 3 seconds behind that of the leader. When the leader is go
 checkpoint. Should two ever lead, they learn the same twice: the model is a function of the journal.
 """
 
+import contextlib
 import hashlib
 import logging
 import secrets
@@ -38,7 +39,7 @@ from marginbandits.service.loop import AT_ONCE, DamagedError, Loop, answer, read
 from marginbandits.service.model import built, warm
 from marginbandits.service.records import Decided, Erased, Policy, Rewarded, Settings, decode, encode
 from marginbandits.service.requests import Answer, Ask, Receipt
-from marginbandits.service.writer import Writer
+from marginbandits.service.writer import FullError, Writer
 
 __all__ = ["ConflictError", "Service", "UnknownError"]
 
@@ -149,9 +150,8 @@ class Service:
                     break
             if loop is None:
                 self.loops[name] = loop = self._started(name)
-        if policy is not None:
-            self.settle()
-        return loop
+        self.settle()
+        return self.loop(name)
 
     def policies(self, name: str) -> list[Policy]:
         """All that a loop ever had, in order."""
@@ -236,7 +236,8 @@ class Service:
                 self.seen = min((loop.seen for loop in self.loops.values()), default=0)
         if leads:
             if not self._catch_up() and self._overdue():
-                self.writer.put(Draft("", TICK, "", b"{}"))
+                with contextlib.suppress(FullError):  # then others write
+                    self.writer.put(Draft("", TICK, "", b"{}"))
             if due and self.seen != self._kept:
                 self._keep()
             if time.monotonic() >= self._retiring:
@@ -246,7 +247,7 @@ class Service:
             self._due = time.monotonic() + self._checkpoints
 
     def _catch_up(self) -> bool:
-        """Every loop up to the end of the journal, one that was made meanwhile from where it is; whether any was new."""
+        """Every loop up to the end of the journal, one that was made meanwhile from where it is; whether any is new."""
         before = self.seen
         while (last := self.journal.last()) is not None and self.seen < last.seq:
             for entry in self.journal.entries(self.seen, AT_ONCE):

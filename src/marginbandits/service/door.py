@@ -6,9 +6,10 @@
     404  no such loop or event                              500  our fault; it is in the server's log, not in the answer
 
 A service without keys answers requests of its own machine alone, and only such as name it as their host: a page of the
-web that makes a browser ask for it names another.
+web that makes a browser ask for it names another, or the browser says that it is another's.
 """
 
+import base64
 import logging
 import threading
 import time
@@ -53,6 +54,13 @@ def problem(error: RefusedError) -> Response:
     return json_answer(Problem(error.message), error.status, headers)
 
 
+def _password(told: str) -> str | None:
+    try:
+        return base64.b64decode(told, validate=True).decode().partition(":")[2]
+    except ValueError:
+        return None
+
+
 class Door:
     """The checks of one service."""
 
@@ -76,11 +84,14 @@ class Door:
         return b"".join(parts)
 
     def secret(self, request: Request) -> str | None:
-        """The key of a request."""
+        """The key of a request; of one that only reads, it may be a browser's password."""
         given = request.headers.get("ocp-apim-subscription-key")
         if given is None:
-            scheme, _, given = request.headers.get("authorization", "").partition(" ")
-            given = given.strip() if scheme.lower() == "bearer" else None
+            scheme, _, told = request.headers.get("authorization", "").partition(" ")
+            if scheme.lower() == "bearer":
+                given = told.strip()
+            elif scheme.lower() == "basic" and request.method == "GET":  # browsers send it unasked: never to write
+                given = _password(told.strip())
         return given or None
 
     def admit(self, request: Request, scope: Scope, loop: str | None) -> str | None:
@@ -88,6 +99,8 @@ class Door:
         if not self.keys.all():
             if _host(request) not in _HERE:
                 raise RefusedError(403, "a service without keys answers its own machine alone: make a key")
+            if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+                raise RefusedError(403, "a service without keys answers no pages of others: make a key")
             return None
         secret = self.secret(request)
         key = None if secret is None else self.keys.find(secret)

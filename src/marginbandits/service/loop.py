@@ -127,6 +127,7 @@ class Loop:
         """Take in settings, a policy or an erasure; a model that is not what it was is learnt from the journal."""
         if entry.kind == SETTINGS and entry.body is not None:
             self.settings = decode(Settings, entry.body)
+            self.watch.settings(self.settings)
         elif entry.kind == POLICY and entry.body is not None:
             policy = decode(Policy, entry.body)
             if policy.number != self.model.policy.number:

@@ -15,6 +15,7 @@ from typing import Any
 
 from marginbandits import learners
 from marginbandits.learners.base import Learner
+from marginbandits.learners.explanation import Explanation
 from marginbandits.learners.loading import loads
 from marginbandits.service.join import Closed
 from marginbandits.service.records import Offer, Policy
@@ -39,6 +40,7 @@ LEARNERS: dict[str, type[Learner]] = {
     )
 }
 """Those that choose among actions with features of their own."""
+MOST_EXPLAINED = 100
 
 
 def built(policy: Policy) -> Learner:
@@ -99,6 +101,13 @@ class Model:
                 self.learner.learn(decided.context, made, reward=within, actions=offered)
             except (ValueError, FloatingPointError):
                 self.skipped += 1
+
+    def explain(self, context: Any, actions: list[Offer]) -> Explanation:
+        """What is predicted of each action and why, by a copy: no decision waits for it."""
+        if len(actions) > MOST_EXPLAINED:
+            raise ValueError(f"at most {MOST_EXPLAINED} actions are explained, got {len(actions)}")
+        copy: Learner = loads(self.dumps()[0])
+        return copy.explain(context, actions={one.id: one.features for one in actions})
 
     def dumps(self) -> tuple[bytes, str]:
         """The learner as a file, and its hash."""

@@ -68,7 +68,7 @@ def _operation(one: Operation, by_type: dict[str, Any]) -> dict[str, Any]:
         found["security"] = [{"key": []}]
     parameters: list[dict[str, Any]] = []
     if "{loop}" in one.path:
-        name = {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"}
+        name = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"}
         parameters.append({"name": "loop", "in": "path", "required": True, "schema": name})
     if one.method == "POST":
         key = {"type": "string", "maxLength": 200}

@@ -19,7 +19,7 @@ from msgspec import Meta
 __all__ = ["Decided", "Erased", "Offer", "Past", "Policy", "Rewarded", "Settings", "decode", "encode"]
 
 T = TypeVar("T")
-Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.-]+$")]
+Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 Event = Annotated[str, Meta(min_length=1, max_length=256)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Seconds = Annotated[float, Meta(gt=0.0, le=60 * 86400.0)]
@@ -51,7 +51,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     A reward counts if it comes within `window` seconds of its decision; if none does, the reward is `default`. Of what
     is decided, a share `exploration` is drawn evenly and a share `holdback` is the baseline, whatever is learnt; both
-    are part of the probabilities. `actions` are offered where a request offers none.
+    are part of the probabilities. `actions` are offered where a request offers none. `segment` is a dotted path into
+    contexts, such as user.country: the page shows what happens by its values, which are kept as long as the loop is.
     """
 
     window: Seconds = 600.0
@@ -65,6 +66,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     strict: bool = False
     retention_days: Annotated[float, Meta(gt=0.0)] | None = None
     most_per_second: Annotated[float, Meta(gt=0.0)] | None = None
+    segment: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
 
     def __post_init__(self) -> None:
         low, high = self.reward_range

@@ -1,5 +1,6 @@
 """From a folder, or a database, to a service that listens: the one door to uvicorn."""
 
+import contextlib
 import logging
 import socket
 import sys
@@ -9,6 +10,7 @@ import uvicorn
 
 from marginbandits.service.app import application
 from marginbandits.service.core import Service
+from marginbandits.service.demo import Demo
 from marginbandits.service.journal import Journal
 from marginbandits.service.keys import Keys
 from marginbandits.service.sqlite import Sqlite
@@ -29,8 +31,8 @@ def opened(folder: Path | None, database: str | None = None, *, serving: bool, d
     return Sqlite(folder, durability=durability, serving=serving)
 
 
-def serve(journal: Journal, *, host: str, port: int) -> None:
-    """Listen until told to stop; then write what waits, learn what is closed, and end."""
+def serve(journal: Journal, *, host: str, port: int, demo: bool = False) -> None:
+    """Listen until told to stop; then write what waits, learn what is closed, and end. A demo has users of its own."""
     if host not in _HERE and not Keys(journal).all():
         journal.close()
         raise ValueError(f"without a key, only this machine is served: make one, or leave out --host {host}")
@@ -45,10 +47,12 @@ def serve(journal: Journal, *, host: str, port: int) -> None:
         sys.setswitchinterval(0.001)  # whoever waits for the disk is told soon, though others are busy deciding
         service = Service(journal)
         logging.getLogger("marginbandits.service").info("http://%s:%d", *listening.getsockname()[:2])
-        app = application(service)
+        app = application(service, Demo(service) if demo else None)
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, proxy_headers=False, ws="none"
         )
         config.timeout_graceful_shutdown = 10
+        listening.listen(2048)
         print(f"http://{host}:{listening.getsockname()[1]}", flush=True)
-        uvicorn.Server(config).run([listening])
+        with contextlib.suppress(KeyboardInterrupt):  # which it raises again after it has ended as it should
+            uvicorn.Server(config).run([listening])

@@ -1,0 +1,137 @@
+"""Lines with bands over time, as SVG that needs no script; colours are the style's, by the names of lines.
+
+A chart is as wide as its words need at their natural size, about a phone's screen.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from html import escape
+from typing import NamedTuple
+
+__all__ = ["Line", "Point", "bar", "chart", "key", "steps"]
+
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 360, 220, 46, 14, 10, 196
+_MINUTE = 60_000_000
+_STEPS = [n * _MINUTE for n in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)]
+_STEPS += [n * 1440 * _MINUTE for n in (1, 2, 7, 14, 30, 60, 90, 180)]
+
+
+class Point(NamedTuple):
+    """When, what, and what it is between; `sure` points decide how tall a chart is."""
+
+    at: int
+    value: float
+    low: float
+    high: float
+    sure: bool = True
+
+
+class Line(NamedTuple):
+    """What is told of as `name`, and looks as `kind`: bandit, held, base, lift or count."""
+
+    name: str
+    kind: str
+    points: Sequence[Point]
+
+
+def chart(lines: Sequence[Line], label: str, *, zero: bool = False) -> str:
+    """Lines on a common axis of time; the first is drawn last, on top. With `zero`, 0 is on the axis and has a line."""
+    points = [point for line in lines for point in line.points]
+    sure = [point for point in points if point.sure] or points
+    low, high = min(point.low for point in sure), max(point.high for point in sure)
+    if zero:
+        low, high = min(low, 0.0), max(high, 0.0)
+    room = 0.06 * (high - low) or 0.5
+    low, high = low - room * (low != 0.0), high + room
+    first, last = min(point.at for point in points), max(point.at for point in points)
+
+    def across(at: int) -> float:
+        share = (at - first) / (last - first) if last > first else 0.5
+        return LEFT + share * (WIDTH - LEFT - RIGHT)
+
+    def down(value: float) -> float:
+        share = (min(max(value, low), high) - low) / (high - low)
+        return BOTTOM - share * (BOTTOM - TOP)
+
+    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" class="chart" role="img" aria-label="{escape(label)}">']
+    for mark in steps(low, high):
+        at, kind = down(mark), "zero" if zero and mark == 0.0 else "grid"
+        parts.append(f'<path d="M{LEFT},{at:.1f}H{WIDTH - RIGHT}" class="{kind}"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{_short(mark)}</text>')
+    for when, text in _times(first, last):
+        place = min(max(across(when), LEFT + 14.0), WIDTH - RIGHT - 14.0)
+        parts.append(f'<text x="{place:.1f}" y="{HEIGHT - 6}" text-anchor="middle">{text}</text>')
+    for line in reversed(lines):
+        parts += _drawn(line, across, down)
+    return "".join([*parts, "</svg>"])
+
+
+def _drawn(line: Line, across: Callable[[int], float], down: Callable[[float], float]) -> Iterable[str]:
+    places = [(across(one.at), down(one.value), down(one.low), down(one.high)) for one in line.points]
+    if any(one.low < one.high for one in line.points):
+        around = [f"{x:.1f},{b:.1f}" for x, _, _, b in places] + [f"{x:.1f},{a:.1f}" for x, _, a, _ in places[::-1]]
+        yield f'<polygon points="{" ".join(around)}" class="band {line.kind}"/>'
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in places)
+    yield f'<polyline points="{path}" class="line {line.kind}"><title>{escape(line.name)}</title></polyline>'
+    if len(places) == 1:
+        x, y, a, b = places[0]
+        yield f'<path d="M{x:.1f},{a:.1f}V{b:.1f}" class="line {line.kind}"/>'
+        yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" class="dot {line.kind}"/>'
+
+
+def key(line: Line) -> str:
+    """A line in a legend."""
+    picture = (
+        f'<svg class="key" viewBox="0 0 28 12" aria-hidden="true"><path d="M1,6H27" class="line {line.kind}"/></svg>'
+    )
+    return f"<span>{picture}{escape(line.name)}</span>"
+
+
+def bar(share: float, kind: str = "count") -> str:
+    """A share of the whole, in a table."""
+    width = 100.0 * min(max(share, 0.0), 1.0)
+    return (
+        '<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'
+        f'<path d="M0,0H100V8H0z" class="empty"/><path d="M0,0H{width:.1f}V8H0z" class="full {kind}"/></svg>'
+    )
+
+
+def steps(low: float, high: float) -> list[float]:
+    """Round numbers between two, about four.
+
+    >>> steps(0.0, 1.0), steps(-3.0, 12.0)
+    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.0, 5.0, 10.0])
+    """
+    rough = (high - low) / 5.0
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * one for one in (1.0, 2.0, 5.0, 10.0) if power * one >= rough * 0.999)
+    return [round(k * step, 12) for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+
+
+def _short(mark: float) -> str:
+    """At most six characters.
+
+    >>> _short(-0.05), _short(250_000.0), _short(-1e15)
+    ('−0.05', '250k', '−1e15')
+    """
+    size = abs(mark)
+    if size >= 1e12:
+        text = f"{mark:.0e}".replace("e+", "e")
+    else:
+        unit, letter = next(((10.0**e, x) for e, x in ((9, "G"), (6, "M"), (3, "k")) if size >= 10.0**e), (1.0, ""))
+        text = f"{mark / unit:.4g}{letter}"
+    return text.replace("-", "−")
+
+
+def _times(first: int, last: int) -> list[tuple[int, str]]:
+    """Round times between two, at most five, in UTC."""
+    step = next((one for one in _STEPS if (last - first) / one <= 4.5), _STEPS[-1])
+    found = []
+    for at in range(-(-first // step) * step, last + 1, step):
+        when = datetime.fromtimestamp(at / 1e6, UTC)
+        found.append((at, f"{when:%H:%M}" if at % _STEPS[11] else f"{when.day} {when:%b}"))
+    if not found:
+        when = datetime.fromtimestamp(last / 1e6, UTC)
+        found.append((last, f"{when:%H:%M}"))
+    return found

@@ -1,0 +1,163 @@
+"""The page: what a loop does and whether it helps, for people; HTML made here, without scripts, from sums in memory.
+
+    /                        all loops, or the only one
+    /page/{loop}             one loop; with ?every=10 it comes again by itself
+    /page/{loop}/event?id=   one decision: all probabilities, rewards, and what the model of now says of it
+
+A browser asks for the key as a password, whatever the user's name. Of contexts nothing is shown but the values of a
+segment and, on the page of one decision, the entries that move the model most.
+"""
+
+import base64
+import functools
+import hashlib
+from collections.abc import Callable, Iterable
+from html import escape
+from importlib import resources
+from urllib.parse import quote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from marginbandits.service import page_parts as parts
+from marginbandits.service.core import Service
+from marginbandits.service.door import Door, RefusedError
+from marginbandits.service.journal import now
+from marginbandits.service.loop import Loop
+from marginbandits.service.page_event import event_page
+from marginbandits.service.series import found
+from marginbandits.service.wording import Units, count, moment, share, verdict
+
+__all__ = ["loop_page", "page_routes", "whole"]
+
+SLOWEST = 3600
+
+
+@functools.cache
+def _style() -> tuple[str, str]:
+    """The style, and what says that it is this one and no other."""
+    text = resources.files("marginbandits.service").joinpath("page.css").read_text(encoding="utf-8")
+    return text, base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def whole(title: str, body: Iterable[str], status: int = 200, every: int | None = None) -> Response:
+    """A page: nothing runs on it, nothing is fetched by it, nobody frames it, nobody keeps it."""
+    style, digest = _style()
+    again = f'<meta http-equiv="refresh" content="{every}">' if every else ""
+    text = (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>{again}'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
+        f"<style>{style}</style></head><body>{''.join(body)}</body></html>"
+    )
+    headers = {
+        "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'",
+        "Cache-Control": "no-store",
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+    }
+    return Response(text.encode("utf-8", "replace"), status, headers, media_type="text/html; charset=utf-8")
+
+
+def loop_page(service: Service, loop: Loop, every: int | None = None) -> Response:
+    """All that there is to see of a loop."""
+    seen, settings, name = loop.watch.look(), loop.settings, escape(loop.name)
+    units, four = Units(seen.reward_range), found([seen.stand])[0]
+    first, middle, last = verdict(settings, four, units, seen.imitated / seen.shadowed if seen.shadowed else None)
+    stressed = f' <b class="{middle.rpartition(" ")[2]}">{middle}</b>' if middle else ""
+    address = f"/page/{quote(loop.name, safe='')}"
+    again = f'<a href="{address}">no more</a>' if every else f'<a href="{address}?every=10">every 10 seconds</a>'
+    explored = f", {share(settings.exploration)} explored evenly" if settings.exploration else ""
+    since = f", since their range, or the share held back, changed at {moment(seen.since)} UTC" if seen.anew else ""
+    body = [
+        f'<nav><a href="/">All loops</a></nav><h1>{name}</h1>',
+        f'<p class="note">{settings.mode}, {share(settings.holdback)} held back{explored}; '
+        f"{count(seen.decisions, 'decision')}; as of {moment(now())} UTC. Reload {again}.</p>",
+        *(f'<p class="alarm" role="alert">{one}</p>' for one in _alarms(service, loop)),
+        f'<p class="verdict">{first}{stressed}{escape(last)}</p>',
+        parts.tiles(four, units),
+        parts.figures(seen, units),
+        '<p class="note">Each interval is of a mean reward so far, and with probability 95% right at all times: one '
+        "may look, and stop, whenever one likes. What counts are events decided Online whose windows are over"
+        f"{since}.</p>",
+    ]
+    if seen.decisions:
+        body += ["<h2>Actions</h2>", parts.by_action(seen, units)]
+        if seen.segments:
+            body += [f"<h2>Segments: {escape(seen.segment or '')}</h2>", parts.by_segment(seen, units)]
+    body += ["<h2>Join</h2>", parts.health(loop), "<h2>Model</h2>", parts.model(loop, seen, now())]
+    body += ["<h2>Draws</h2>", parts.draws(loop.watch.audit)]
+    if seen.recent:
+        body += ["<h2>Last decisions</h2>", parts.last_decisions(seen, units, loop.name)]
+    return whole(loop.name, body, every=every)
+
+
+def _alarms(service: Service, loop: Loop) -> list[str]:
+    found = []
+    if service.failure is not None:
+        found.append("Learning has stopped: decisions go on with the model there is. The server's log says why.")
+    if loop.watch.audit.alarmed:
+        found.append("What was chosen does not follow the probabilities that were told: trust no number below.")
+    return found
+
+
+def _all(loops: list[Loop]) -> Response:
+    rows = [
+        [
+            f'<a href="/page/{quote(one.name, safe="")}">{escape(one.name)}</a>',
+            one.settings.mode,
+            f"{one.watch.decisions:,}",
+        ]
+        for one in loops
+    ]
+    shown = parts.table(("Loop", "Mode", "Decisions"), rows)
+    return whole(
+        "Loops", ["<h1>Loops</h1>", shown if rows else "<p>There are none yet: PUT /loops/{name} makes one.</p>"]
+    )
+
+
+def _refused(error: RefusedError) -> Response:
+    body = f'<nav><a href="/">All loops</a></nav><h1>{error.status}</h1><p>{escape(error.message)}</p>'
+    answer = whole(str(error.status), [body], error.status)
+    if error.status == 401:
+        answer.headers["WWW-Authenticate"] = 'Basic realm="marginbandits: the key is the password", charset="UTF-8"'
+    return answer
+
+
+def page_routes(service: Service, door: Door) -> list[Route]:
+    """The three addresses."""
+
+    def front(request: Request) -> Response:
+        own = door.admit(request, "read", None)
+        loops = [one for name, one in sorted(service.loops.items()) if own in (None, name)]
+        if len(loops) == 1:
+            return RedirectResponse(f"/page/{quote(loops[0].name, safe='')}")
+        return _all(loops)
+
+    def one_loop(request: Request) -> Response:
+        name = request.path_params["loop"]
+        door.admit(request, "read", name)
+        every = request.query_params.get("every", "")
+        every_s = min(max(int(every), 2), SLOWEST) if every.isdecimal() and every.isascii() and len(every) < 6 else None
+        return loop_page(service, service.loop(name), every_s)
+
+    def one_event(request: Request) -> Response:
+        name = request.path_params["loop"]
+        door.admit(request, "read", name)
+        body = event_page(service, service.loop(name), request.query_params.get("id", ""))
+        return whole(f"A decision of {name}", body)
+
+    table = {"/": front, "/page/{loop}": one_loop, "/page/{loop}/event": one_event}
+    return [Route(path, _endpoint(door, made), methods=["GET"]) for path, made in table.items()]
+
+
+def _endpoint(door: Door, made: Callable[[Request], Response]) -> Callable[[Request], object]:
+    async def endpoint(request: Request) -> Response:
+        async def act() -> Response:
+            return await run_in_threadpool(made, request)
+
+        return await door.answered(act, _refused)
+
+    return endpoint

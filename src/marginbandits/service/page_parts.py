@@ -1,0 +1,229 @@
+"""The parts of a loop's page, each a piece of HTML; whatever came from outside is escaped here."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from urllib.parse import quote
+
+from marginbandits.service.charts import Line, Point, bar, chart, key
+from marginbandits.service.draws import ALARM, Audit
+from marginbandits.service.loop import Loop
+from marginbandits.service.series import MINUTE, Four, Series, Stand, found
+from marginbandits.service.tallies import Tally
+from marginbandits.service.watch import Recent, Seen
+from marginbandits.service.wording import Units, age, count, moment, share
+
+__all__ = ["by_action", "by_segment", "draws", "figures", "health", "last_decisions", "model", "table", "tiles"]
+
+SHOWN_ACTIONS, SHOWN_DECISIONS, LIKELY = 30, 10, 3
+_LEFT = '<th scope="col" class="left">{}</th>'
+_WHY = (
+    '<p class="note">Likeliest: the learner\'s first choice; explored: another one; held back: the baseline, to '
+    "compare with; nothing learnt: all were alike. A model is its policy, and how many events that had learnt.</p>"
+)
+_HEALTH = {
+    "rewarded": "a reward came within the window",
+    "default": "none came, and the default counts",
+    "inactive": "deferred and never activated: not learnt",
+    "late": "rewards after the window: kept, not learnt",
+    "orphans": "rewards without a decision",
+    "clipped": "rewards beyond their range, cut to it",
+    "late activations": "activations after the window",
+}
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
+    """Cells are HTML, the first of a row is its head; a cell that is one already stays as it is."""
+    top = "".join(cell if cell.startswith("<th") else f'<th scope="col">{cell}</th>' for cell in head)
+    body = "".join(
+        f'<tr><th scope="row" class="wide">{first}</th>{"".join(map(_cell, others))}</tr>' for first, *others in rows
+    )
+    return f'<table class="{kind}"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _cell(cell: str) -> str:
+    return cell if cell.startswith("<td") else f"<td>{cell}</td>"
+
+
+def tiles(four: Four, units: Units) -> str:
+    """The three rewards, and the difference, with their intervals."""
+    bandit, held, baseline, lift = four
+    than, over = ("holdback", "the two means apart") if held.n else ("baseline", "by weights, over all events")
+    shown = [
+        ("bandit", "Bandit", bandit, units.reward, f"{count(bandit.n, 'event')}"),
+        ("held", "Holdback", held, units.reward, f"{count(held.n, 'event')} held back"),
+        ("base", "Always the baseline", baseline, units.reward, "by weights, over all events"),
+        ("lift", f"Bandit less {than}", lift, units.gap, over),
+    ]
+    parts = []
+    for kind, name, one, words, note in shown:
+        value, between = (words(one.value), units.between(one, words)) if one.n else ("–", "no events yet")
+        parts.append(
+            f'<div class="tile {kind}"><h3>{name}</h3><b>{value}</b><span>{between}</span><span>{note}</span></div>'
+        )
+    return f'<div class="tiles">{"".join(parts)}</div>'
+
+
+def figures(seen: Seen, units: Units) -> str:
+    """Rewards so far, their difference, rewards of each time, and how many decisions there were."""
+    series = next((one for one in seen.series if one.whole), seen.series[-1])
+    stands = [one for one in series.until(seen.stand) if one.paired.up.n]
+    if not stands:
+        return ""
+    width = "minute" if series.width == MINUTE else "hour" if series is seen.series[1] else "day"
+    several = found(stands)
+    than = "holdback" if several[-1].held.n else "baseline"
+
+    def line(name: str, kind: str, place: int, scale: float, low: float) -> Line:
+        enough = several[-1][place].n / 10
+        points = []
+        for stand, four in zip(stands, several, strict=True):
+            if (one := four[place]).n:
+                value, below, above = (low + scale * y for y in (one.value, one.low, one.high))
+                points.append(Point(stand.start + series.width, value, below, above, one.n >= enough))
+        return Line(name, kind, points)
+
+    rewards = [
+        line("bandit", "bandit", 0, units.width, units.low),
+        line("holdback", "held", 1, units.width, units.low),
+        line("always the baseline", "base", 2, units.width, units.low),
+    ]
+    lift = line(f"bandit less {than}", "lift", 3, units.width, 0.0)
+    each = _each(stands, series, units)
+    parts = [
+        _figure("Reward so far, with 95% intervals", rewards),
+        _figure(f"Bandit less {than} so far, with its 95% interval", [lift], zero=True, legend=False),
+        _figure(f"Reward in each {width}", each[:2]),
+        _figure(f"Decisions in each {width}", each[2:], zero=True, legend=False),
+    ]
+    return f'<div class="charts">{"".join(parts)}</div>'
+
+
+def _each(stands: Sequence[Stand], series: Series, units: Units) -> list[Line]:
+    """What happened between two stands: their difference. The time that runs is left out, unless it is all there is."""
+    lines: list[tuple[str, str, list[Point]]] = [
+        ("bandit", "bandit", []),
+        ("holdback", "held", []),
+        ("decisions", "count", []),
+    ]
+    whole = stands[:-1] or stands
+    for before, now in zip([Stand(), *whole], whole, strict=False):
+        at = now.start + series.width
+        for place, (one, other) in enumerate(((before.bandit, now.bandit), (before.held, now.held))):
+            if (n := other.up.n - one.up.n) > 0:
+                value = units.low + units.width * (other.up.total - one.up.total) / n
+                lines[place][2].append(Point(at, value, value, value))
+        n = now.decisions - before.decisions
+        lines[2][2].append(Point(at, n, n, n))
+    return [Line(*one) for one in lines]
+
+
+def _figure(title: str, lines: Sequence[Line], *, zero: bool = False, legend: bool = True) -> str:
+    shown = [one for one in lines if one.points]
+    if not shown:
+        return ""
+    names = f'<p class="legend">{"".join(map(key, shown))}</p>' if legend else ""
+    return f"<figure><h3>{title}</h3>{chart(shown, title, zero=zero)}{names}</figure>"
+
+
+def by_action(seen: Seen, units: Units) -> str:
+    """Traffic, probability and reward of the most frequent."""
+    rows, rest = seen.actions.top(SHOWN_ACTIONS)
+    total = max(seen.decisions, 1)
+    cells = [_action(escape(name), one, total, units) for name, one in rows]
+    if rest.chosen:
+        cells.append([*_action("<i>all others</i>", rest, total, units)[:-2], "–", _mean(rest, units)])
+    head = ("Action", "Traffic", '<th class="plot"></th>', "Mean probability", "Mean reward")
+    return table(head, cells)
+
+
+def _action(name: str, one: Tally, total: int, units: Units) -> list[str]:
+    part = one.chosen / total
+    probability = share(one.weight / one.offered) if one.offered else "–"
+    return [name, share(part), f'<td class="plot">{bar(part, "bandit")}</td>', probability, _mean(one, units)]
+
+
+def _mean(one: Tally, units: Units) -> str:
+    return units.raw(one.reward / one.closed) if one.closed else "–"
+
+
+def by_segment(seen: Seen, units: Units) -> str:
+    """Traffic, both rewards, and the likeliest actions of each part."""
+    total, rows = max(seen.decisions, 1), []
+    for name, one in sorted(seen.segments.items(), key=lambda one: -one[1].decisions):
+        likely = sorted(one.table.rows.items(), key=lambda row: -row[1].weight)[:LIKELY]
+        told = ", ".join(f"{escape(action)} {share(row.weight / row.offered)}" for action, row in likely if row.offered)
+        rows.append(
+            [
+                f"<b>{escape(name)}</b>",
+                _labelled("Traffic", share(one.decisions / total)),
+                _labelled("Bandit", _mean(one.bandit, units)),
+                _labelled("Holdback", _mean(one.held, units)),
+                _labelled("Likeliest actions", told, "text wide"),
+            ]
+        )
+    return table(("Segment", "Traffic", "Bandit", "Holdback", _LEFT.format("Likeliest actions")), rows, "cards")
+
+
+def _labelled(label: str, cell: str, kind: str = "") -> str:
+    return f'<td data-label="{label}" class="{kind}">{cell}</td>'
+
+
+def health(loop: Loop) -> str:
+    """What became of events and rewards."""
+    counts = dict(loop.joiner.counts)
+    rows = [("open", loop.joiner.n_open, "their windows are not over")]
+    rows += [(name, counts.get(name, 0), what) for name, what in _HEALTH.items()]
+    parts = [f'<dt>{name}</dt><dd class="count">{n:,}</dd><dd class="what">{what}</dd>' for name, n, what in rows]
+    return f"<dl>{''.join(parts)}</dl>"
+
+
+def model(loop: Loop, seen: Seen, now: int) -> str:
+    """Who decides, and how old what it knows is."""
+    one, learnt = loop.model, "nothing yet"
+    if seen.last_closed:
+        learnt = f"{age(now - seen.last_closed)} ago"
+    skipped = f", {one.skipped:,} of them skipped" if one.skipped else ""
+    return (
+        f"<p>Policy {one.policy.number}, {escape(one.policy.learner)}, has taken in {count(one.learnt, 'event')}"
+        f"{skipped}; the last one closed: {learnt}.</p>"
+    )
+
+
+def draws(audit: Audit) -> str:
+    """Whether what was chosen follows the probabilities that were written down."""
+    if audit.alarmed:
+        return f"<p>They do not follow their probabilities: the evidence is {audit.evidence:.3g}.</p>"
+    return (
+        "<p>What was chosen follows the probabilities that were told: the evidence against it is "
+        f"{audit.evidence:,.2g}, the alarm is at {ALARM:,.0f}.</p>"
+    )
+
+
+def last_decisions(seen: Seen, units: Units, loop: str) -> str:
+    """The newest first, the first few at once."""
+    rows = [_decision(one, units, loop) for one in reversed(seen.recent)]
+    action, second, why = (_LEFT.format(one) for one in ("Action", "Next likeliest", "Why"))
+    head = ("Event, UTC", action, "Probability", second, why, "Model", "Reward")
+    shown = table(head, rows[:SHOWN_DECISIONS], "cards last")
+    shown += _WHY
+    more = rows[SHOWN_DECISIONS:]
+    if not more:
+        return shown
+    summary = f"<summary>{count(len(more), 'more decision')}</summary>"
+    return f"{shown}<details>{summary}{table(head, more, 'cards last')}</details>"
+
+
+def _decision(one: Recent, units: Units, loop: str) -> list[str]:
+    address = f"/page/{quote(loop, safe='')}/event?id={quote(one.id, safe='')}"
+    name = escape(one.id[:24]) + "…" * (len(one.id) > 24)
+    second = "–" if one.runner_up is None else f"{escape(one.runner_up)} {share(one.second)}"
+    reward = "open" if one.reason is None else one.reason if one.reward is None else units.raw(one.reward)
+    return [
+        f'<a href="{address}"><code>{name}</code></a> <small>{moment(one.at)[11:]}</small>',
+        _labelled("Action", f"<b>{escape(one.action)}</b>", "text"),
+        _labelled("Probability", share(one.probability)),
+        _labelled("Next likeliest", second, "text"),
+        _labelled("Why", f'<span class="why">{escape(one.why)}</span>', "text"),
+        _labelled("Model", f"{one.policy}.{one.learnt}"),
+        _labelled("Reward", reward),
+    ]

@@ -1,0 +1,98 @@
+"""How things stood: copies of sums at the ends of minutes, hours and days, so many of each, and no more.
+
+Sums grow from copy to copy, so what happened between two of them is their difference.
+
+>>> series = Series(width=10, most=2)
+>>> for at in (3, 12, 14, 31, 47):
+...     series.tick(at, Stand(decisions=at))
+>>> [(one.start, one.decisions) for one in series.stands]
+[(10, 31), (30, 47)]
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from marginbandits.service.running import LEVEL, Interval, Running, intervals
+
+__all__ = ["DAY", "HOUR", "MINUTE", "Four", "Series", "Stand", "found", "three"]
+
+MINUTE, HOUR, DAY = 60_000_000, 3_600_000_000, 86_400_000_000
+"""Microseconds."""
+
+
+class Stand(msgspec.Struct, array_like=True):
+    """All that was counted until the end of the time that began at `start`.
+
+    bandit     the reward of what was not held back
+    held       the reward of what was
+    baseline   the reward of the baseline, had it always been served, by weights over both
+    paired     the bandit's law less the baseline, by weights over both
+    """
+
+    start: int = 0
+    decisions: int = 0
+    bandit: Running = msgspec.field(default_factory=Running)
+    held: Running = msgspec.field(default_factory=Running)
+    baseline: Running = msgspec.field(default_factory=Running)
+    paired: Running = msgspec.field(default_factory=lambda: Running(paired=True))
+
+    def at(self, start: int) -> "Stand":
+        """A copy, for the time that began then."""
+        running = (one.copy() for one in (self.bandit, self.held, self.baseline, self.paired))
+        return Stand(start, self.decisions, *running)
+
+
+class Four(NamedTuple):
+    """What a page shows. The lift is the bandit less the holdback; where nothing is held back, less the baseline."""
+
+    bandit: Interval
+    held: Interval
+    baseline: Interval
+    lift: Interval
+
+
+def found(stands: Sequence[Stand]) -> list[Four]:
+    """The four intervals of each stand, each of which holds at all times with probability 95%."""
+    flat = intervals([one for stand in stands for one in (stand.bandit, stand.held, stand.baseline, stand.paired)])
+    arms = intervals([one for stand in stands for one in (stand.bandit, stand.held)], (1.0 + LEVEL) / 2.0)
+    several = zip(flat[::4], flat[1::4], flat[2::4], flat[3::4], arms[::2], arms[1::2], strict=True)
+    return [Four(a, b, c, _less(one, other) if b.n else paired) for a, b, c, paired, one, other in several]
+
+
+def _less(bandit: Interval, held: Interval) -> Interval:
+    """The difference of two means, neither of which is wrong but with half of the doubt."""
+    gap = bandit.value - held.value, bandit.low - held.high, bandit.high - held.low
+    return Interval(bandit.n + held.n, *gap)
+
+
+class Series(msgspec.Struct):
+    """Stands at the ends of times of one width; the oldest go."""
+
+    width: int
+    most: int
+    now: int = -1
+    stands: list[Stand] = []
+
+    def tick(self, at: int, stand: Stand) -> None:
+        """It is so late, and this is how things stand before what happens now."""
+        if at // self.width != self.now:
+            if self.now >= 0:
+                self.stands.append(stand.at(self.now * self.width))
+                del self.stands[: -self.most]
+            self.now = at // self.width
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing has gone yet."""
+        return len(self.stands) < self.most
+
+    def until(self, stand: Stand) -> list[Stand]:
+        """All of them, and how things stand now."""
+        return [*self.stands, stand.at(max(self.now, 0) * self.width)]
+
+
+def three() -> list[Series]:
+    """Three hours of minutes, two weeks of hours, a year of days."""
+    return [Series(MINUTE, 180), Series(HOUR, 14 * 24), Series(DAY, 366)]

@@ -1,0 +1,83 @@
+"""Numbers and the verdict in plain words.
+
+>>> plain = Units((0.0, 20.0))
+>>> plain.reward(0.5), plain.gap(-0.25), share(0.0714), age(7_200_000_000)
+('10.00', '−5.00', '7.1%', '2 hours')
+"""
+
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from marginbandits.service.records import Settings
+from marginbandits.service.running import Interval
+from marginbandits.service.series import Four
+
+__all__ = ["Units", "age", "count", "moment", "share", "verdict"]
+
+_AGES = [(86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")]
+SURE = "95% sure, however often one looks."
+
+
+class Units:
+    """Rewards in their own units, with as many digits as a thousandth of their range needs."""
+
+    def __init__(self, reward_range: tuple[float, float]) -> None:
+        self.low, self.width = reward_range[0], reward_range[1] - reward_range[0]
+        self.digits = min(max(3 - math.floor(math.log10(self.width)), 0), 12)
+
+    def raw(self, value: float) -> str:
+        """A number in these units."""
+        shown = f"{value:,.{self.digits}f}"
+        return shown.replace("-", "−") if float(shown.replace(",", "")) else shown.lstrip("-")
+
+    def reward(self, y: float) -> str:
+        """A reward that was scaled to [0, 1]."""
+        return self.raw(self.low + self.width * y)
+
+    def gap(self, y: float) -> str:
+        """A difference of such rewards."""
+        return self.raw(self.width * y)
+
+    def between(self, one: Interval, words: Callable[[float], str]) -> str:
+        """Its interval."""
+        return f"{words(one.low)} to {words(one.high)}"
+
+
+def share(value: float) -> str:
+    """In percent."""
+    return f"{100.0 * value:.1f}%"
+
+
+def count(n: int, noun: str) -> str:
+    """A number with its noun."""
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
+def moment(at: int) -> str:
+    """A time, in UTC."""
+    return f"{datetime.fromtimestamp(at / 1e6, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def age(microseconds: int) -> str:
+    """How long, in the largest unit of which there is one."""
+    seconds = max(microseconds, 0) // 1_000_000
+    unit, noun = next((one for one in _AGES if seconds >= one[0]), _AGES[-1])
+    return count(seconds // unit, noun)
+
+
+def verdict(settings: Settings, four: Four, units: Units, imitated: float | None) -> tuple[str, str, str]:
+    """One sentence: what comes first, what is stressed (it ends in "more" or "less"), and what is added."""
+    lift, than = four.lift, "the holdback" if four.held.n else "the baseline would"
+    if settings.mode != "Online":
+        same = "" if imitated is None else f" The learner would have chosen it in {share(imitated)} of events."
+        return f"The baseline is served always ({settings.mode}).", "", same
+    if lift.n == 0:
+        return "Nothing can be said yet:", "", " no event that was decided Online has closed."
+    if lift.low > 0.0:
+        return "The bandit earns", f"{units.between(lift, units.gap)} more", f" than {than}: {SURE}"
+    if lift.high < 0.0:
+        less = f"{units.gap(-lift.high)} to {units.gap(-lift.low)} less"
+        return "The bandit earns", less, f" than {than}: {SURE}"
+    less, more = units.gap(-lift.low), units.gap(lift.high)
+    return "It is not settled yet:", "", f" the bandit earns from {less} less to {more} more than {than}."

@@ -1,0 +1,304 @@
+"""The page as people meet it: in words, in a browser, with a key, and with names that mean harm."""
+
+import asyncio
+import base64
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from marginbandits.service.app import application
+from marginbandits.service.core import Service
+from marginbandits.service.demo import LOOP, Demo
+from marginbandits.service.draws import ALARM
+from marginbandits.service.keys import Keys
+from marginbandits.service.records import Settings
+from marginbandits.service.simulated import Simulated
+from marginbandits.service.sqlite import Sqlite
+from tests.browser import FAULTS, Browser
+from tests.service.running import served
+
+HOSTILE = ("<script>alert(1)</script>", "\"onload='x' &amp; </td>", "A" * 256, "\u202eback\x00wards", "π é 漢字")
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    one = Service(Sqlite(tmp_path, durability="process", serving=True))
+    yield one
+    one.close()
+
+
+class Web:
+    """Requests to a service in this process, without a port."""
+
+    def __init__(self, service: Service) -> None:
+        self.app = application(service)
+
+    def get(self, path: str, **more: Any) -> httpx.Response:
+        return self.ask("GET", path, **more)
+
+    def post(self, path: str, **more: Any) -> httpx.Response:
+        return self.ask("POST", path, **more)
+
+    def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
+        async def asked() -> httpx.Response:
+            through = httpx.ASGITransport(self.app)
+            async with httpx.AsyncClient(transport=through, base_url="http://127.0.0.1:8080") as one:
+                return await one.request(method, path, **more)
+
+        return asyncio.run(asked())
+
+
+def shown(service: Service, made: Simulated) -> httpx.Response:
+    """The page of a loop of made-up entries."""
+    service.loops[made.loop.name] = made.loop
+    answer = Web(service).get(f"/page/{made.loop.name}")
+    assert answer.status_code == 200, answer.text
+    return answer
+
+
+def played(n: int, settings: Settings, actions: tuple[str, ...], segments: tuple[str, ...] = ("fr", "de")) -> Simulated:
+    """So many events; of the actions, the last is the best."""
+    made = Simulated(settings)
+    for k in range(n):
+        who, name = segments[k % len(segments)], f"{segments[k * 7 % len(segments)]} {k}"[-200:]
+        event, decided = made.decide(actions, event=name, context={"who": who})
+        made.reward(event, float(k * 7919 % 10 < 8 * decided.chosen / max(len(actions) - 1, 1)))
+        made.wait(40.0)
+    made.wait(60.0)
+    return made
+
+
+SHOP = Settings(window=60.0, holdback=0.2, segment="who")
+
+
+def test_with_no_events_it_says_so(service: Service) -> None:
+    page = shown(service, Simulated(Settings())).text
+    assert "Nothing can be said yet" in page
+    assert "nothing yet" in page
+    assert "<svg" not in page
+
+
+def test_with_one_event_it_stands(service: Service) -> None:
+    made = Simulated(SHOP)
+    made.decide(("hat",), context={"who": 3})
+    assert "Nothing can be said yet" in shown(service, made).text
+    made.wait(60.0)
+    page = shown(service, made).text
+    assert "It is not settled yet" in page
+    assert "<circle" in page
+    assert "nan" not in page
+
+
+@pytest.mark.parametrize(
+    ("best_first", "words"), [(False, " more</b> than the holdback: 95% sure"), (True, " less</b> than the holdback")]
+)
+def test_with_thousands_there_is_a_verdict(best_first: bool, words: str, service: Service) -> None:
+    made = Simulated(Settings(window=60.0, holdback=0.3, exploration=0.9 if best_first else 0.0))
+    for k in range(2500):
+        event, decided = made.decide(("hat", "shoe"))
+        made.reward(event, float((decided.chosen == 0) == best_first and k * 7919 % 10 < 8))
+        made.wait(40.0)
+    page = shown(service, made).text
+    assert words in page
+    assert page.count("<figure>") == 4
+    assert "Reward in each hour" in page
+    assert "Policy 1, SquareCB, has taken in 2,49" in page
+
+
+def test_rewards_are_in_their_own_units(service: Service) -> None:
+    made = Simulated(Settings(window=10.0, reward_range=(-50.0, 150.0), default=0.0))
+    for _ in range(30):
+        event, _ = made.decide(("hat",))
+        made.reward(event, 100.0)
+        made.wait(20.0)
+    page = shown(service, made).text
+    assert "<h3>Bandit</h3><b>100.0</b>" in page
+    assert '<th scope="row" class="wide">hat</th><td>100.0%</td>' in page
+
+
+def test_apprentice_says_how_often_the_learner_agrees(service: Service) -> None:
+    page = shown(service, played(20, Settings(window=5.0, mode="Apprentice"), ("hat", "shoe"))).text
+    assert "The baseline is served always (Apprentice)." in page
+    assert "The learner would have chosen it in" in page
+
+
+def test_alarms_come_first(service: Service) -> None:
+    made = played(5, SHOP, ("hat", "shoe"))
+    assert "alarm" not in shown(service, made).text.partition("</style>")[2].partition("<h2>")[0]
+    made.loop.watch.audit.wealth = [1e3] * 8
+    page = shown(service, made).text
+    assert page.index('role="alert"') < page.index('class="verdict"')
+    assert made.loop.watch.audit.evidence > ALARM
+    made.loop.watch.audit.wealth = [float("inf")] * 8
+    assert 'role="alert"' in shown(service, made).text
+
+
+def test_names_are_words_not_markup(service: Service) -> None:
+    made = played(40, SHOP, HOSTILE, HOSTILE)
+    answer = shown(service, made)
+    assert "<script" not in answer.text
+    assert "onload='x'" not in answer.text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in answer.text
+    assert "script-src" not in answer.headers["content-security-policy"]
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'; style-src 'sha256-")
+    gone = Web(service).get("/page/<script>alert(1)</script>")
+    assert (gone.status_code, "<script" in gone.text) == (404, False)
+    service.loops["<i>x</i>"] = Simulated(Settings(), name="<i>x</i>").loop
+    front = Web(service).get("/").text
+    assert '<a href="/page/%3Ci%3Ex%3C%2Fi%3E">&lt;i&gt;x&lt;/i&gt;</a>' in front
+
+
+def test_the_front_lists_loops_or_goes_to_the_only_one(service: Service) -> None:
+    web = Web(service)
+    assert "There are none yet" in web.get("/").text
+    service.set("shop", Settings())
+    assert web.get("/").headers["location"] == "/page/shop"
+    service.set("news", Settings(mode="LoggingOnly"))
+    assert web.get("/").text.index("news") < web.get("/").text.index("shop")
+
+
+def test_it_comes_again_if_asked(service: Service) -> None:
+    service.set("shop", Settings())
+    web = Web(service)
+    assert "http-equiv" not in web.get("/page/shop").text
+    assert '<meta http-equiv="refresh" content="10">' in web.get("/page/shop?every=10").text
+    assert 'content="2"' in web.get("/page/shop?every=0").text
+    for nonsense in ("x", "-1", "9" * 5000, "٣", '"><script>'):
+        assert "http-equiv" not in web.get("/page/shop", params={"every": nonsense}).text
+
+
+def test_one_decision_tells_everything_but_its_context(service: Service) -> None:
+    service.set("shop", Settings(window=0.1, holdback=0.2))
+    web = Web(service)
+    for k in range(12):
+        ask = {"context": {"who": "Ann"}, "actions": ["hat", "<b>shoe</b>", "sock"], "excluded": ["sock"]}
+        web.post("/loops/shop/decide", json={**ask, "event_id": f"../{k}/é?#", "unit": "Ann"}).raise_for_status()
+        web.post("/loops/shop/reward", json={"event_id": f"../{k}/é?#", "value": 0.25}).raise_for_status()
+    time.sleep(0.1)
+    service.settle()
+    address = "/page/shop/event?id=..%2F11%2F%C3%A9%3F%23"
+    assert address in web.get("/page/shop").text
+    for _ in range(100):
+        page = web.get(address).text
+        if "Predicted reward" in page:
+            break
+        time.sleep(0.05)
+    assert "0.250 at " in page
+    assert "&lt;b&gt;shoe&lt;/b&gt;" in page
+    assert "<b>shoe" not in page
+    assert "excluded" in page
+    assert "Predicted reward" in page
+    assert "Ann" not in web.get("/page/shop").text
+    assert web.get("/page/shop/event?id=nothing").status_code == 404
+    assert web.get("/page/shop/event").status_code == 404
+    service.erase("shop", "Ann")
+    assert web.get(address).status_code == 404
+    assert address not in web.get("/page/shop").text
+
+
+def test_a_key_is_asked_for_and_taken_as_a_password(service: Service) -> None:
+    service.set("shop", Settings())
+    service.set("news", Settings())
+    keys = Keys(service.journal)
+    reading, rewarding, everything = (keys.make("*", [scope]) for scope in ("read", "reward", "admin"))
+    own = keys.make("shop", ["read"])
+    web = Web(service)
+    for path in ("/", "/page/shop", "/page/shop/event?id=x"):
+        refused = web.get(path)
+        assert refused.status_code == 401
+        assert refused.headers["www-authenticate"].startswith("Basic ")
+        assert web.get(path, auth=("anyone", "wrong")).status_code == 401
+        assert web.get(path, auth=("anyone", rewarding)).status_code == 403
+    for broken in ("Basic", "Basic ***", "Basic " + base64.b64encode(b"no colon").decode(), "Basic /w=="):
+        assert web.get("/", headers={"Authorization": broken}).status_code == 401
+    page = web.get("/page/shop", auth=("anyone", reading))
+    assert page.status_code == 200
+    assert reading not in page.text
+    assert web.get("/page/shop", headers={"Authorization": f"Bearer {reading}"}).status_code == 200
+    assert web.get("/", auth=("", own)).headers["location"] == "/page/shop"
+    assert web.get("/page/news", auth=("", own)).status_code == 403
+    body = {"context": {}, "actions": ["hat"]}
+    assert web.post("/loops/shop/decide", json=body, auth=("", everything)).status_code == 401
+    bearer = {"Authorization": f"Bearer {everything}"}
+    assert web.post("/loops/shop/decide", json=body, headers=bearer).status_code == 200
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser() as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    one = Service(Sqlite(folder / "journal", durability="process", serving=True))
+    many = tuple(f"an action with a name of its own, {k}" for k in range(40))
+    loops = {
+        "none": Simulated(Settings()),
+        "one": played(1, SHOP, ("hat",)),
+        "hostile": played(60, SHOP, HOSTILE, HOSTILE),
+        "long": played(60, SHOP, ("A" * 256, "B" * 256), ("C" * 256, "D" * 256)),
+        "many": played(400, Settings(window=60.0, holdback=0.1, reward_range=(-1e6, 1e6)), many),
+    }
+    for name, made in loops.items():
+        (folder / f"{name}.html").write_text(shown(one, made).text)
+    one.set("shop", Settings())
+    (folder / "front.html").write_text(Web(one).get("/").text)
+    yield folder
+    one.close()
+
+
+@pytest.mark.parametrize("width", [1200, 800, 400])
+@pytest.mark.parametrize("name", ["none", "one", "hostile", "long", "many", "front"])
+def test_nothing_is_cut_and_nothing_is_said(name: str, width: int, browser: Browser, pages: Path) -> None:
+    browser.open(pages / f"{name}.html", width)
+    browser.ask("document.querySelectorAll('details').forEach(e => e.open = true)")
+    fetched = [one for one in browser.requests if not one.startswith(("file:", "data:"))]
+    assert browser.ask(FAULTS) + browser.messages + fetched == []
+
+
+def test_dark_is_dark_and_can_be_read(browser: Browser, pages: Path) -> None:
+    browser.open(pages / "many.html", 400)
+    colours = "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
+    light = browser.ask(colours)
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    dark = browser.ask(colours)
+    browser.call("Emulation.setEmulatedMedia", features=[])
+    assert light == ["rgb(255, 255, 255)", "rgb(27, 33, 41)"]
+    assert dark == ["rgb(20, 24, 29)", "rgb(232, 235, 239)"]
+
+
+def test_the_demo_can_be_watched_and_ends(browser: Browser, tmp_path: Path) -> None:
+    """Over HTTP, so that what the policy of the page forbids is forbidden: its own style is not."""
+    with served(tmp_path, "--demo", "--durability", "process") as (web, process):
+        for _ in range(200):
+            if ">politics<" in (page := web.get("/page/demo").text):
+                break
+            time.sleep(0.1)
+        assert "Last decisions" in page
+        browser.messages.clear()
+        browser.call("Page.navigate", url=str(web.base_url.join("/page/demo")))
+        while browser.ask("document.readyState") != "complete" or browser.ask("location.protocol") != "http:":
+            time.sleep(0.01)
+        assert browser.ask("getComputedStyle(document.querySelector('.tile')).borderTopWidth") == "3px"
+        assert browser.messages == []
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+
+
+def test_users_stop_when_they_are_told(service: Service) -> None:
+    with Demo(service, rate=1000.0) as demo:
+        while service.loops[LOOP].watch.decisions < 20:
+            time.sleep(0.01)
+    assert not demo._thread.is_alive()
+    service.settle()
+    before = service.seen
+    time.sleep(0.2)
+    service.settle()
+    assert service.seen - before <= 1  # a tick

@@ -39,7 +39,7 @@ async def play(service: Service, events: int, rng: random.Random) -> float:
     total = 0.0
     for _ in range(events):
         context, likes = visitor(rng)
-        answer = await service.decide("shop", Ask(context=context, actions=OFFERS))
+        answer = await service.decide("shop", Ask(context=context, actions=[*OFFERS]))
         total += answer.action == likes
         await service.reward("shop", answer.event_id, float(answer.action == likes))
     return total / events

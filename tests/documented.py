@@ -70,6 +70,7 @@ SMALL: dict[str, list[str]] = {
     "python benchmarks/ratios.py": [],
     "python benchmarks/service_load.py": ["--seconds", "0.5", "--connections", "4"],
     "python benchmarks/service_coverage.py": ["--deployments", "2", "--hours", "3", "--rate", "20", "--jobs", "1"],
+    "python benchmarks/service_vowpal_wabbit.py": ["--events", "20"],
     "python benchmarks/smooth_ftl.py": ["--rounds", "50", "--rows", "3000"],
     "python benchmarks/smooth_ftl_theorem.py": ["--rounds", "4,5,6,7,8,9", "--seeds", "2"],
     "python benchmarks/sparse_rows.py": ["--rounds", "20"],
@@ -260,18 +261,23 @@ def in_folder(folder: Path) -> Iterator[None]:
 
 
 class Workspace:
-    """Stands in for Vowpal Wabbit's: an even law for actions, told of by number or line by line; else a half."""
+    """Stands in for Vowpal Wabbit's: an even law for actions, told of by number, in JSON or line by line; else a half."""
 
     def __init__(self, options: str) -> None:
-        self.told = re.search(r"--cb_explore (\d+)", options)
+        self.told, self.json = re.search(r"--cb_explore (\d+)", options), "--dsjson" in options
 
     def predict(self, lines: list[str] | str) -> list[float] | float:
+        if self.json and isinstance(lines, str):
+            return [1.0] * len(json.loads(lines)["a"])
         if isinstance(lines, str) and self.told is None:
             return 0.5
         n = int(self.told[1]) if self.told else sum(not line.startswith("shared") for line in lines)
         return [1.0 / n] * n
 
     def learn(self, lines: list[str] | str) -> None:
+        pass
+
+    def finish(self) -> None:
         pass
 
 

@@ -22,7 +22,7 @@ from marginbandits.service.sqlite import Sqlite
 from tests.browser import FAULTS, Browser
 from tests.service.running import served
 
-HOSTILE = ("<script>alert(1)</script>", "\"onload='x' &amp; </td>", "A" * 256, "\u202eback\x00wards", "π é 漢字")
+HOSTILE = ("<script>alert(1)</script>", "\"onload='x' &amp; </td>", "A" * 256, "\u202ebackwards", "π é 漢字")
 
 
 @pytest.fixture

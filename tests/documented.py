@@ -261,7 +261,7 @@ def in_folder(folder: Path) -> Iterator[None]:
 
 
 class Workspace:
-    """Stands in for Vowpal Wabbit's: an even law for actions, told of by number, in JSON or line by line; else a half."""
+    """Stands in for Vowpal Wabbit's: an even law for actions, told of by number, in JSON or by lines; else a half."""
 
     def __init__(self, options: str) -> None:
         self.told, self.json = re.search(r"--cb_explore (\d+)", options), "--dsjson" in options

@@ -179,7 +179,7 @@ def test_bad_targets_are_refused(tmp_path: Path) -> None:
         mb.write_log(some_rounds(), tmp_path / "log")
     with pytest.raises(FileNotFoundError, match="no folder"):
         mb.write_log(some_rounds(), tmp_path / "no" / "log.vw")
-    with pytest.raises(ValueError, match="log must be a Log or Rounds"):
+    with pytest.raises(ValueError, match="log must be a Log or LogParts or Rounds"):
         mb.write_log([1], tmp_path / "log.vw")  # type: ignore[arg-type]  # refused on purpose
 
 

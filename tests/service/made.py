@@ -71,7 +71,9 @@ class Shop:
             more = {"unit": f"visitor {k % 5}"} if unit else {}
             answer = self.decide(context={"likes": likes}, **more)
             self.reward(answer.event_id, float(answer.action == likes))
-            self.pass_by(1.0)
+            self.clock.sleep(1.0)
+            if k % 10 == 9:
+                self.pass_by(0.0)
         self.pass_by(1000.0)
 
     def close(self) -> None:

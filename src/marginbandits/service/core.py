@@ -69,7 +69,8 @@ class Service:
         self._changing = threading.RLock()
         self.failure: BaseException | None = None
         self.loops: dict[str, Loop] = {}
-        self.leads, self.seen, self._kept = False, 0, 0
+        self.leads: bool | None = None  # not known yet
+        self.seen, self._kept = 0, 0
         self._due, self._retiring = time.monotonic() + self._checkpoints, 0.0
         self.writer = Writer(journal, self._wake.set)
         self._take_turn()
@@ -228,7 +229,7 @@ class Service:
     def _take_turn(self) -> None:
         """Follow the journal as far as it goes, if this process leads; else follow the one that does."""
         leads, due = self.journal.lead(), time.monotonic() >= self._due
-        if leads != self.leads or (due and not leads) or not self.seen:
+        if leads != self.leads or (due and not leads):
             with self._changing:
                 self.leads = leads
                 names = dict.fromkeys(one.loop for one in self.journal.changes())
@@ -254,8 +255,16 @@ class Service:
                 for loop in list(self.loops.values()):
                     for one in (entry,) if loop.seen == entry.seq - 1 else read(self.journal, loop.seen, entry.seq):
                         loop.observe(one, self.journal)
+                if entry.kind == SETTINGS and entry.loop not in self.loops:
+                    self._join_in(entry.loop)
                 self.seen = entry.seq
         return self.seen > before
+
+    def _join_in(self, name: str) -> None:
+        """A loop that another process made."""
+        with self._changing:
+            if name not in self.loops:
+                self.loops[name] = self._started(name)
 
     def _overdue(self) -> bool:
         return any((at := loop.joiner.next_close) is not None and at <= now() for loop in self.loops.values())

@@ -274,6 +274,7 @@ def test_dark_is_dark_and_can_be_read(browser: Browser, pages: Path) -> None:
     assert dark == ["rgb(20, 24, 29)", "rgb(232, 235, 239)"]
 
 
+@pytest.mark.soak
 def test_the_demo_can_be_watched_and_ends(browser: Browser, tmp_path: Path) -> None:
     """Over HTTP, so that what the policy of the page forbids is forbidden: its own style is not."""
     with served(tmp_path, "--demo", "--durability", "process") as (web, process):

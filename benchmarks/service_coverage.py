@@ -15,6 +15,8 @@ import concurrent.futures
 import heapq
 import math
 import multiprocessing
+import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -23,8 +25,10 @@ import numpy as np
 from marginbandits.service.model import Model
 from marginbandits.service.records import Decided, Policy, Settings
 from marginbandits.service.series import found
-from marginbandits.service.simulated import SECOND, Simulated
 from marginbandits.types import Array
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from tests.service.simulated import SECOND, Simulated  # its folder is known from here on
 
 WHAT = ("bandit", "holdback", "baseline", "lift")
 LEARNERS = ("SquareCB", "LogisticTS", "EpsilonGreedy", "LinUCB")

@@ -24,7 +24,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -41,19 +41,22 @@ def server(where: str, clock: str) -> None:
     from marginbandits.service.model import Model
 
     spent, calls, every = {"law": 0.0, "learn": 0.0}, {"law": 0, "learn": 0}, 16
-    for name in spent:
 
-        def timed(*given: object, _own: object = getattr(Model, name), _name: str = name) -> object:
-            calls[_name] += 1
-            if calls[_name] % every:  # the clock itself is slow
-                return _own(*given)  # type: ignore[operator]
+    def timed(name: str, own: Callable[..., object]) -> Callable[..., object]:
+        def called(*given: object) -> object:
+            calls[name] += 1
+            if calls[name] % every:  # the clock itself is slow
+                return own(*given)
             start = time.thread_time()
             try:
-                return _own(*given)  # type: ignore[operator]
+                return own(*given)
             finally:
-                spent[_name] += every * (time.thread_time() - start)
+                spent[name] += every * (time.thread_time() - start)
 
-        setattr(Model, name, timed)
+        return called
+
+    for name in spent:
+        setattr(Model, name, timed(name, getattr(Model, name)))
 
     def tell() -> None:
         while True:
@@ -62,8 +65,8 @@ def server(where: str, clock: str) -> None:
             os.replace(clock + ".new", clock)
 
     threading.Thread(target=tell, daemon=True).start()
-    url = where if where.startswith("postgresql:") else None
-    serving.serve(serving.opened(None if url else Path(where), url, serving=True), host="127.0.0.1", port=0)
+    with serving.listening(where, "127.0.0.1", 0) as found:
+        serving.serve(serving.opened(where, serving=True), found)
 
 
 # The client: HTTP by hand, so that it costs little.
@@ -159,10 +162,9 @@ def bare(where: str, given: argparse.Namespace) -> tuple[float, float]:
     from marginbandits.service.serving import opened
     from marginbandits.service.writer import Writer
 
-    url = where if where.startswith("postgresql:") else None
-    journal = opened(None if url else Path(where), url, serving=True)
+    journal = opened(where, serving=True)
     bodies = [one.body for one in read(journal, 0, 3000) if one.kind == DECISION and one.body]
-    writer = Writer(journal, lambda: None)
+    writer = Writer(journal, lambda found: None)
     numbers, clients = itertools.count(), range(given.connections)
 
     def row() -> Draft:

@@ -19,10 +19,11 @@ from vowpalwabbit import Workspace
 
 import marginbandits as mb
 from marginbandits.service.core import Service
-from marginbandits.service.exporting import drafts, export
+from marginbandits.service.exporting import export
 from marginbandits.service.records import Offer, Settings
 from marginbandits.service.requests import Ask
 from marginbandits.service.sqlite import Sqlite
+from marginbandits.service.warming import warmed
 
 THINGS = ["hat", "shoe", "bag"]
 OFFERS = [Offer(one, {"kind": one}) for one in THINGS]
@@ -74,14 +75,11 @@ def main() -> None:
         time.sleep(0.5)
         service.settle()
         file = Path(folder) / "shop.dsjson"
-        n = export(service.journal, "shop", file)
+        n = export(service.journal, "shop", file).events
         print(f"a loop of {n} events earned {earned:.2f} each")
         print(f"Vowpal Wabbit, trained on its dsjson, is right for {vowpal_wabbit(file, fresh):.2f} of fresh visitors")
         service.set("warm", Settings())
-        for one in drafts("warm", mb.read_log(file, loss_range=(0, 1)), (0.0, 1.0)):
-            service.writer.put(one)
-        service.set("warm", Settings(window=60))  # written after them
-        service.settle()
+        warmed(service, "warm", mb.read_log(file))
         model = service.loop("warm").model
         laws = [model.law(context, OFFERS)[0] for context, _ in fresh]
         best = [THINGS[max(range(3), key=law.__getitem__)] for law in laws]

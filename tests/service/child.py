@@ -9,29 +9,21 @@ import json
 import multiprocessing
 import socket
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from marginbandits.service.core import Service
-from marginbandits.service.journal import Journal
 from marginbandits.service.records import Settings
 from marginbandits.service.requests import Ask
 from marginbandits.service.serving import opened
 
-__all__ = ["Child", "journal_of"]
+__all__ = ["Child"]
 
 CHECKPOINTS = 0.1
 WINDOW = 0.05
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([__name__, "tests.service.warm"])
-
-
-def journal_of(where: str, *, serving: bool = False) -> Journal:
-    """The journal of a folder, or of the address of a database."""
-    url = where if where.startswith("postgresql:") else None
-    return opened(None if url else Path(where), url, serving=serving)
 
 
 class Child:
@@ -81,7 +73,7 @@ class Line:
 
 
 def _serve(where: str, told: Connection) -> None:
-    service = Service(journal_of(where, serving=True), checkpoints=CHECKPOINTS)
+    service = Service(opened(where, serving=True), checkpoints=CHECKPOINTS)
     if "shop" not in service.loops:
         service.set("shop", Settings(window=WINDOW))
     asyncio.run(_listen(service, told))

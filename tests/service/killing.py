@@ -16,6 +16,7 @@ import msgspec
 
 from marginbandits.service.journal import DECISION, REWARD, START, Journal, unbroken
 from marginbandits.service.loop import Loop, answer, read, rebuilt
+from marginbandits.service.records import Decided, decode
 
 __all__ = ["Asking", "Load", "check"]
 
@@ -98,7 +99,8 @@ def check(journal: Journal, load: Load) -> int:
         if entry.kind == DECISION:
             decided[entry.id] += 1
             if entry.id in load.decisions:
-                assert msgspec.to_builtins(answer(entry)) == load.decisions[entry.id], "it is what was told"
+                told = answer(entry.id, decode(Decided, entry.body))
+                assert msgspec.to_builtins(told) == load.decisions[entry.id], "it is what was told"
         elif entry.kind == REWARD:
             rewarded[entry.key] += 1
             key = (entry.key or "").removeprefix("reward:")

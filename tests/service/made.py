@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from starlette.testclient import TestClient
 
-from marginbandits.service import core, store
+from marginbandits.service import following, store
+from marginbandits.service.app import application
 from marginbandits.service.core import Service
 from marginbandits.service.records import Policy, Settings
 from marginbandits.service.requests import Answer, Ask
 from marginbandits.service.sqlite import Sqlite
 
-__all__ = ["Clock", "Shop"]
+__all__ = ["Clock", "Shop", "web"]
 
 T = TypeVar("T")
 
@@ -24,7 +26,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.at = 1_700_000_000_000_000
-        for module in (core, store):
+        for module in (following, store):
             monkeypatch.setattr(module, "now", lambda: self.at)
 
     def sleep(self, seconds: float) -> None:
@@ -37,7 +39,12 @@ class Shop:
     def __init__(
         self, folder: Path, clock: Clock, settings: Settings | None = None, policy: Policy | None = None
     ) -> None:
-        self.clock, self.service = clock, Service(Sqlite(folder), checkpoints=1e9)
+        self.clock, journal = clock, Sqlite(folder)
+        try:
+            self.service = Service(journal, checkpoints=1e9)
+        except BaseException:
+            journal.close()
+            raise
         if settings is not None:
             self.service.set("shop", settings, policy)
 
@@ -79,3 +86,10 @@ class Shop:
     def close(self) -> None:
         self.service.close()
         assert self.service.failure is None
+
+
+def web(shop: Shop) -> TestClient:
+    """Requests from this machine, that raise nothing but what is answered."""
+    here = ("127.0.0.1", 50000)
+    app = application(shop.service)
+    return TestClient(app, base_url="http://127.0.0.1", client=here, raise_server_exceptions=False)

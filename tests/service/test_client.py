@@ -1,14 +1,20 @@
 """The client: what it sends again, and what it does not."""
 
 import json
+import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
 
+from marginbandits.service import client as client_module
 from marginbandits.service.client import Client, ServiceError
+from tests.service.running import served
 
 
 class Flaky(BaseHTTPRequestHandler):
@@ -17,6 +23,7 @@ class Flaky(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     answers: ClassVar[list[tuple[int, dict[str, Any]] | None]] = []
     asked: ClassVar[list[Any]] = []
+    retry = "0"
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -31,7 +38,7 @@ class Flaky(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Length", str(len(text)))
         if status == 429:
-            self.send_header("Retry-After", "0")
+            self.send_header("Retry-After", self.retry)
         self.end_headers()
         self.wfile.write(text)
 
@@ -81,6 +88,66 @@ def test_the_last_try_tells_why(flaky: Any) -> None:
     with pytest.raises(ServiceError, match="500: our fault"):
         client.decide({}, ["a"])
     assert len({one["event_id"] for one in asked}) == 1
+
+
+def test_no_answer_is_an_error_of_the_service_after_its_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(client_module, "time", SimpleNamespace(sleep=waits.append))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with Client(f"http://127.0.0.1:{port}", "shop") as client:
+        for ask in (lambda: client.decide({}, ["a"]), lambda: client.erase("somebody")):
+            waits.clear()
+            with pytest.raises(ServiceError, match=rf"0: no answer from 127.0.0.1:{port} \(try 8\): ConnectionRefused"):
+                ask()
+            assert sum(waits) > 5.0, "longer than a restart takes"
+            assert max(waits) <= client_module.LONGEST
+
+
+@pytest.mark.parametrize("told", ["9" * 400, "3600"])
+def test_waits_are_bounded_whatever_is_told(flaky: Any, monkeypatch: pytest.MonkeyPatch, told: str) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(client_module, "time", SimpleNamespace(sleep=waits.append))
+    monkeypatch.setattr(Flaky, "retry", told)
+    client, _ = flaky((429, {"error": "too fast"}), RECORDED)
+    client.reward("e", 1.0)
+    assert 0.0 < waits[0] <= client_module.LONGEST
+
+
+def test_every_decision_has_an_id(flaky: Any) -> None:
+    client, asked = flaky(None, (500, {"error": "x"}), (409, {"error": "seen"}))
+    with pytest.raises(ServiceError):
+        client.decide({}, ["a"], event_id=None)
+    assert len({one["event_id"] for one in asked}) == 1
+    assert asked[0]["event_id"]
+
+
+def test_what_erases_is_not_sent_again_once_it_may_have_arrived(flaky: Any) -> None:
+    client, asked = flaky(None, RECORDED)
+    with pytest.raises(ServiceError, match="0: no answer"):
+        client.erase("somebody")
+    assert len(asked) == 1
+
+
+def test_everything_that_can_be_asked(tmp_path: Path) -> None:
+    with served(tmp_path) as (http, _), Client(str(http.base_url), "shop") as shop:
+        assert shop.set(window=0.2, holdback=0.1, policy={"learner": "Uniform"}).policy.learner == "Uniform"
+        assert shop.set(window=0.1).settings.holdback == 0.1
+        for k in range(5):
+            event = shop.decide({"k": k}, ["a", "b"], unit="somebody").event_id
+            shop.reward(event, 1.0)
+        deadline = time.monotonic() + 30
+        while shop.state().learnt < 5 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert [one.rival for one in shop.evaluate({"new": {"learner": "RegCB"}})] == ["baseline", "uniform", "new"]
+        assert not shop.promote("RegCB").promoted
+        assert shop.promote("RegCB", force=True).promoted
+        assert shop.back(1).policy.learner == "Uniform"
+        assert [one.learner for one in shop.policies()] == ["Uniform", "RegCB", "Uniform"]
+        assert shop.erase("somebody").events == 5
+        with pytest.raises(ServiceError, match="404: there is no loop"), Client(str(http.base_url), "nobody") as nobody:
+            nobody.state()
 
 
 def test_an_address_must_be_one() -> None:

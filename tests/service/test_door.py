@@ -3,16 +3,17 @@
 import json
 import random
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
-from marginbandits.service.app import application
-from marginbandits.service.door import LARGEST
+from marginbandits.service import door
+from marginbandits.service.door import LARGEST, Door, RefusedError
 from marginbandits.service.keys import Keys
 from marginbandits.service.records import Settings
-from tests.service.made import Shop
+from tests.service.made import Shop, web
 
 ASK = {"context": {"a": 1}, "actions": ["x", "y"]}
 
@@ -24,7 +25,7 @@ def shop(opened: Callable[..., Shop]) -> Shop:
 
 @pytest.fixture
 def client(shop: Shop) -> TestClient:
-    return TestClient(application(shop.service), base_url="http://127.0.0.1", raise_server_exceptions=False)
+    return web(shop)
 
 
 def bearer(key: str) -> dict[str, str]:
@@ -35,9 +36,12 @@ class TestKeys:
     def test_scopes_and_loops(self, shop: Shop, client: TestClient) -> None:
         keys = Keys(shop.service.journal)
         decide, admin = keys.make("shop", ["decide"]), keys.make("*", ["admin"])
-        other = keys.make("other", ["decide", "reward"])
-        assert client.post("/loops/shop/decide", json=ASK).status_code == 401
-        assert client.post("/loops/shop/decide", json=ASK, headers=bearer("mb_wrong")).status_code == 401
+        other, reads = keys.make("other", ["decide", "reward"], new=True), keys.make("shop", ["read"])
+        told = [{}, bearer("mb_wrong"), {"Authorization": f"Token {decide}"}, {"Authorization": decide}]
+        refused = [client.post("/loops/shop/decide", json=ASK, headers=one) for one in told]
+        assert [one.status_code for one in refused] == [401] * 4
+        words = [one.json()["error"].partition(":")[0] for one in refused]
+        assert words == ["a key is needed", "this key is not known", *["Authorization must be"] * 2]
         assert client.post("/loops/shop/decide", json=ASK, headers=bearer(decide)).status_code == 200
         assert client.post("/loops/shop/decide", json=ASK, headers=bearer(other)).status_code == 403
         reward = {"event_id": "e", "value": 1.0}
@@ -46,6 +50,8 @@ class TestKeys:
         assert client.get("/loops", headers=bearer(other)).status_code == 403
         assert client.get("/metrics", headers=bearer(decide)).status_code == 403
         assert client.get("/metrics", headers=bearer(admin)).status_code == 200
+        assert client.get("/loops/shop", headers=bearer(reads)).status_code == 200
+        assert client.get("/metrics", headers=bearer(reads)).status_code == 403, "it tells of other loops, too"
 
     def test_two_of_a_kind_and_one_can_be_replaced(self, shop: Shop) -> None:
         keys = Keys(shop.service.journal)
@@ -67,6 +73,8 @@ class TestKeys:
         assert client.post("/loops/shop/decide", json=ASK).status_code == 200
         refused = client.post("/loops/shop/decide", json=ASK, headers={"Host": "evil.example"})
         assert refused.status_code == 403
+        far = TestClient(client.app, base_url="http://127.0.0.1", client=("192.0.2.7", 50000))
+        assert far.post("/loops/shop/decide", json=ASK).status_code == 403, "whatever host it names"
         elsewhere = client.post("/loops/shop/decide", json=ASK, headers={"Sec-Fetch-Site": "cross-site"})
         assert elsewhere.status_code == 403
 
@@ -98,7 +106,10 @@ class TestRefusals:
     def test_nowhere(self, client: TestClient) -> None:
         assert client.post("/loops/nobody/decide", json=ASK).status_code == 404
         assert client.get("/nothing").json()["error"].startswith("there is nothing here")
+        near = client.post("/loops/shop/decid", json=ASK)
+        assert (near.status_code, near.json()["error"]) == (404, "there is nothing here; did you mean 'decide'?")
         assert client.get("/loops/shop/decide").status_code == 405
+        assert client.get("/loops/shop/decide").json()["error"] == "GET is not for this, but POST"
         assert client.put("/loops/a%2Fb", json={}).status_code in (400, 404)
         assert client.put("/loops/" + "a" * 65, json={}).status_code == 400
 
@@ -110,11 +121,74 @@ class TestRefusals:
         assert found[-1].status_code == 429
         assert int(found[-1].headers["Retry-After"]) >= 1
 
+    def test_who_hammers_gets_what_the_rate_allows_and_no_less(
+        self, shop: Shop, client: TestClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        shop.service.set("shop", Settings(most_per_second=2.0))
+        at, slow_down = [1000.0], Door(shop.service).slow_down
+        monkeypatch.setattr(door, "time", SimpleNamespace(monotonic=lambda: at[0]))
+        admitted = 0
+        for _ in range(200):
+            at[0] += 0.1
+            try:
+                slow_down("shop")
+                admitted += 1
+            except RefusedError:
+                pass
+        assert admitted == pytest.approx(2 * 20 + 2, abs=2)
+
+    def test_a_zero_is_in_no_id(self, shop: Shop, client: TestClient) -> None:
+        shop.service.set("shop", {"strict": True})
+        for path in ("reward", "activate", "decide"):
+            body = {
+                "event_id": "a\0",
+                **({"value": 1.0} if path == "reward" else {}),
+                **(ASK if path == "decide" else {}),
+            }
+            assert client.post(f"/loops/shop/{path}", json=body).status_code == 400, path
+        assert client.get("/page/shop/event?id=%00").status_code == 404
+        for path in ("events/a%00/reward", "events/%00/activate", "evaluations/%00"):
+            method = "GET" if path.startswith("ev") and path.endswith("%00") else "POST"
+            asked = client.request(method, f"/personalizer/v1.0/{path}", json={"value": 1.0})
+            assert asked.status_code == 400, path
+
+    def test_what_is_asked_again_is_said_when(self, shop: Shop, client: TestClient) -> None:
+        shop.service.set("shop", {"most_per_second": 0.01})
+        found = [client.post("/loops/shop/decide", json=ASK) for _ in range(2)]
+        assert found[1].headers["Retry-After"] == "100"
+
+    def test_who_reads_does_not_evaluate(self, shop: Shop, client: TestClient) -> None:
+        shop.play(3)
+        labelled = {"policies": {"baseline": {"learner": "Uniform"}}}
+        reads, admin = (Keys(shop.service.journal).make("shop", [scope]) for scope in ("read", "admin"))
+        refused = client.post("/loops/shop/evaluate", json=labelled, headers=bearer(admin))
+        assert refused.status_code == 400
+        assert "give yours another label" in refused.json()["error"]
+        assert client.post("/loops/shop/evaluate", json={}, headers=bearer(reads)).status_code == 403
+
+    def test_counts_are_told_in_full(self, shop: Shop, client: TestClient) -> None:
+        shop.service.writer.appended = 12_345_678
+        assert "marginbandits_entries_total 12345678\n" in client.get("/metrics").text
+
+    def test_rewards_are_told_in_their_own_units(self, shop: Shop, client: TestClient) -> None:
+        shop.service.set("shop", {"reward_range": [0, 10], "holdback": 0.5, "window": 1})
+        assert "marginbandits_reward{" not in client.get("/metrics").text
+        for k in range(20):
+            event = shop.decide(event_id=str(k)).event_id
+            shop.reward(event, 5.0)
+        shop.pass_by(2)
+        told = client.get("/metrics").text
+        assert 'marginbandits_reward{loop="shop",policy="bandit"} 5\n' in told
+        assert 'marginbandits_reward{loop="shop",policy="holdback"} 5\n' in told
+        assert 'marginbandits_lift{loop="shop",end="value"} 0\n' in told
+        document = client.get("/openapi.json").json()
+        assert {"/metrics", "/page/{loop}", "/page/{loop}/event"} <= set(document["paths"])
+
     def test_a_failure_tells_nothing_of_itself(
         self, shop: Shop, client: TestClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def fails(*given: Any) -> Any:
-            raise RuntimeError("secret path /home/somebody")
+            raise RuntimeError("a secret of the server")
 
         monkeypatch.setattr(shop.loop, "decide", fails)
         answer = client.post("/loops/shop/decide", json=ASK)

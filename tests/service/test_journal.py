@@ -4,10 +4,13 @@ import itertools
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import psycopg
 import pytest
 
@@ -157,7 +160,11 @@ def test_changes_are_settings_policies_and_erasures(place: Place) -> None:
         "of = 1",
         "key = 'another'",
         "loop = 'another'",
-        "body_sha256 = sha256",
+        "told_sha256 = sha256",
+        "salt = told_sha256",
+        "body = NULL",
+        "body = NULL, salt = NULL, key = NULL",
+        "key = NULL",
     ],
 )
 def test_tampering_breaks_the_chain(place: Place, change: str) -> None:
@@ -174,14 +181,75 @@ def test_an_entry_that_is_taken_out_breaks_the_chain(place: Place) -> None:
 
 
 def test_what_is_erased_is_gone_and_the_chain_holds(place: Place, tmp_path: Path) -> None:
-    place.journal.append([decision("e", b'{"who": "a person of note"}'), decision("f", b"2")])
-    place.journal.erase([1])
-    assert [entry.body for entry in read(place.journal)] == [None, b"2"]
+    person = b"a person of note"
+    drafts = [decision("e of " + person.decode(), b'{"who": "%b"}' % person, "k of " + person.decode())]
+    place.journal.append([*drafts, decision("f", b"2")])
+    assert place.journal.erase([1]) == 1
+    assert place.journal.erase([1]) == 0
+    gone, other = read(place.journal)
+    assert (gone.id, gone.key, gone.body, gone.salt) == ("", None, None, None)
+    assert (other.id, other.body) == ("f", b"2")
     assert broken(place.journal) == []
-    assert place.journal.append([decision("e", b"3")])[0][1] is False, "its id is used for ever"
-    assert place.journal.append([decision("g")])[0][0].seq == 3
+    assert place.journal.scrub()
     for file in (tmp_path / "here").glob("journal*"):
-        assert b"a person of note" not in file.read_bytes()
+        assert person not in file.read_bytes()
+    assert place.journal.append(drafts)[0][1], "nobody knows that its id was used"
+    assert place.journal.append([decision("g")])[0][0].seq == 4
+
+
+def test_what_was_erased_cannot_be_found_by_trying(place: Place) -> None:
+    """The same entries have other hashes: without the salt, hashes of all that may have been say nothing."""
+    reward = Draft("shop", REWARD, "e", b'{"value":0.25}')
+    one, other = (entry for entry, _ in place.journal.append([reward, reward]))
+    assert one.told_sha256 != other.told_sha256
+    assert one.salt is not None
+    assert len(one.salt) == 16
+    place.journal.erase([1])
+    gone = place.journal.entries(0, 1)[0]
+    left = msgspec.structs.astuple(gone)
+    assert not any(one.salt in value for value in left if isinstance(value, bytes))
+
+
+def test_the_disk_forgets_when_nobody_reads(tmp_path: Path) -> None:
+    """One who reads the file keeps the log from being emptied: that is said at once, and it is done afterwards."""
+    journal = Sqlite(tmp_path)
+    journal.append([decision("e", b'{"who": "a person of note"}'), decision("f")])
+    with closing(sqlite3.connect(tmp_path / "journal.sqlite3", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM entry").fetchall()
+        journal.erase([1])
+        start = time.monotonic()
+        assert not journal.scrub()
+        assert time.monotonic() - start < 5.0
+        journal.append([decision("g")])
+        reader.execute("COMMIT")
+    assert journal.scrub()
+    assert all(b"a person of note" not in one.read_bytes() for one in tmp_path.iterdir())
+    journal.close()
+
+
+def test_what_is_looked_for_is_found_without_the_rest(place: Place) -> None:
+    journal = place.journal
+    assert journal.span("shop") is None
+    bodies = [b'{"unit":"a%b"}', b'{"unit":"a%bc"}', b'{"unit":"A%B"}', b'{"unit":"x\\u0000","note":"\xff"}']
+    drafts = [decision(f"e{k}", body) for k, body in enumerate(bodies)]
+    drafts += [
+        decision("other", bodies[0], loop="other"),
+        Draft("shop", "reward", "e0", b"{}"),
+        Draft("", "tick", "", b"{}"),
+    ]
+    entries = [entry for entry, _ in journal.append(drafts)]
+    assert [one.id for one in journal.holding("shop", b'"a%b"')] == ["e0"]
+    assert [one.id for one in journal.holding("shop", b"\xff")] == ["e3"]
+    assert journal.kept("shop", 9) == [1, 2, 3, 4, 6]
+    assert journal.span("shop") == (entries[0].at, entries[3].at)
+    assert journal.speaking("shop", ["e0", "e2", "none"]) == [1, 3, 6]
+    assert journal.speaking("shop", []) == []
+    journal.erase([1, 4])
+    assert journal.speaking("shop", ["e0"]) == [6]
+    assert journal.kept("shop", 5) == [2, 3]
+    assert journal.holding("shop", b'"a%b"') == []
+    assert journal.span("shop") == (entries[1].at, entries[2].at)
 
 
 def test_facts_are_replaced_and_the_first_of_a_name_stays(place: Place) -> None:
@@ -227,7 +295,7 @@ def test_concurrent_appends_are_one_chain(place: Place) -> None:
     def some(part: int) -> list[tuple[Entry, bool]]:
         return [writer.put(decision(f"e{k}", key=f"{part}-{k}")).result() for k in range(40)]
 
-    writer = Writer(place.journal, lambda: None)
+    writer = Writer(place.journal, lambda found: None)
     with ThreadPoolExecutor(8) as pool:
         told = list(pool.map(some, range(8)))
     writer.close()

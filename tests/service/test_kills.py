@@ -10,8 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
+from marginbandits.service.serving import opened
 from tests.marks import at_length
-from tests.service.child import WINDOW, Child, Line, journal_of
+from tests.service.child import WINDOW, Child, Line
 from tests.service.killing import Load, check
 from tests.service.postgres import Server
 from tests.service.running import served
@@ -28,7 +29,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def checked(where: str, load: Load) -> int:
-    journal = journal_of(where)
+    journal = opened(where, serving=False)
     try:
         return check(journal, load)
     finally:

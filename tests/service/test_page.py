@@ -12,15 +12,19 @@ import httpx
 import pytest
 
 from marginbandits.service.app import application
+from marginbandits.service.audit import ALARM
+from marginbandits.service.charts import chart
 from marginbandits.service.core import Service
 from marginbandits.service.demo import LOOP, Demo
-from marginbandits.service.draws import ALARM
 from marginbandits.service.keys import Keys
+from marginbandits.service.page_parts import _each, figures
 from marginbandits.service.records import Settings
-from marginbandits.service.simulated import Simulated
+from marginbandits.service.series import MINUTE
 from marginbandits.service.sqlite import Sqlite
+from marginbandits.service.wording import Units
 from tests.browser import FAULTS, Browser
 from tests.service.running import served
+from tests.service.simulated import SECOND, Simulated
 
 HOSTILE = ("<script>alert(1)</script>", "\"onload='x' &amp; </td>", "A" * 256, "\u202ebackwards", "π é 漢字")
 
@@ -130,11 +134,12 @@ def test_apprentice_says_how_often_the_learner_agrees(service: Service) -> None:
 def test_alarms_come_first(service: Service) -> None:
     made = played(5, SHOP, ("hat", "shoe"))
     assert "alarm" not in shown(service, made).text.partition("</style>")[2].partition("<h2>")[0]
-    made.loop.watch.audit.wealth = [1e3] * 8
+    for _ in range(100):
+        made.loop.watch.audit.observe([0.5, 0.5], 0, ["hat", "shoe"])
     page = shown(service, made).text
     assert page.index('role="alert"') < page.index('class="verdict"')
     assert made.loop.watch.audit.evidence > ALARM
-    made.loop.watch.audit.wealth = [float("inf")] * 8
+    made.loop.watch.audit.observe([1.0, 0.0], 1, ["hat", "shoe"])
     assert 'role="alert"' in shown(service, made).text
 
 
@@ -172,7 +177,70 @@ def test_it_comes_again_if_asked(service: Service) -> None:
         assert "http-equiv" not in web.get("/page/shop", params={"every": nonsense}).text
 
 
-def test_one_decision_tells_everything_but_its_context(service: Service) -> None:
+def test_the_minute_that_runs_is_there_and_gaps_are_gaps() -> None:
+    made = Simulated(Settings(window=1.0))
+    start = made.at = 1_700_000_040 * SECOND  # a minute begins
+    for minute, n in ((0, 3), (1, 2), (7, 4)):
+        made.at = start + minute * MINUTE
+        for _ in range(n):
+            event, _ = made.decide(("hat",))
+            made.reward(event, 1.0)
+            made.wait(2.0)
+    seen = made.loop.watch.look()
+    bandit, held, decisions = _each(seen.series[0].until(seen.stand), seen.series[0], Units((0.0, 1.0)), made.at)
+    assert [((one.at - start) // MINUTE, one.value) for one in decisions.points] == [
+        (0, 3),
+        (1, 2),
+        (2, 0),
+        (6, 0),
+        (7, 4),
+    ]
+    assert decisions.running
+    assert [(one.at - start) // MINUTE for one in bandit.points] == [0, 1, 7]
+    assert not held.points
+    drawn = chart([bandit], "x")
+    assert drawn.count("<polyline") == 2, "nothing is drawn where nothing was"
+    assert drawn.count("<title>under way</title>") == 1
+    later = _each(seen.series[0].until(seen.stand), seen.series[0], Units((0.0, 1.0)), start + 10 * MINUTE)[2]
+    assert [((one.at - start) // MINUTE, one.value) for one in later.points][-3:] == [(7, 4), (8, 0), (10, 0)]
+    page = figures(seen, Units((0.0, 1.0)), made.at)
+    assert "Decisions in each minute" in page
+    assert "a hollow dot is the one that is under way" in page
+
+
+def test_a_tile_without_data_says_so(service: Service) -> None:
+    page = shown(service, played(10, Settings(window=60.0, holdback=1.0), ("hat", "shoe"))).text
+    assert "<h3>Bandit</h3><b>–</b><span>no data yet</span>" in page
+    assert "<h3>Bandit less holdback</h3><b>–</b><span>no data yet</span>" in page
+    assert "every event that has closed was held back" in page
+
+
+def test_a_segment_that_no_context_has_says_so(service: Service) -> None:
+    page = shown(service, played(10, Settings(window=60.0, segment="user.contry"), ("hat", "shoe"))).text
+    assert "No context has a word or a number at <code>user.contry</code>" in page
+    assert "Segments: who" in shown(service, played(10, SHOP, ("hat", "shoe"))).text
+
+
+def test_one_decision_tells_what_it_was_worth(service: Service) -> None:
+    service.set("shop", Settings(window=600.0, aggregation="sum", actions=["a", "b"]))
+    web = Web(service)
+    web.post("/loops/shop/reward", json={"event_id": "e", "value": 0.25}).raise_for_status()
+    web.post("/loops/shop/decide", json={"event_id": "e", "context": {"user": {"<i>": [1, 2]}}}).raise_for_status()
+    web.post("/loops/shop/reward", json={"event_id": "e", "value": 0.5}).raise_for_status()
+    page = web.get("/page/shop/event?id=e").text
+    assert "Its window is open until" in page
+    assert "0.250 at " in page, "what came before it counts, too"
+    assert "&lt;i&gt;" in page
+    service.set("shop", {"window": 0.05})
+    web.post("/loops/shop/reward", json={"event_id": "f", "value": 0.25}).raise_for_status()
+    web.post("/loops/shop/decide", json={"event_id": "f"}).raise_for_status()
+    web.post("/loops/shop/reward", json={"event_id": "f", "value": 0.5}).raise_for_status()
+    time.sleep(0.1)
+    web.post("/loops/shop/reward", json={"event_id": "f", "value": 0.125}).raise_for_status()
+    assert "Its reward is <b>0.750</b>, by sum." in web.get("/page/shop/event?id=f").text
+
+
+def test_one_decision_tells_everything(service: Service) -> None:
     service.set("shop", Settings(window=0.1, holdback=0.2))
     web = Web(service)
     for k in range(12):
@@ -191,6 +259,8 @@ def test_one_decision_tells_everything_but_its_context(service: Service) -> None
     assert "0.250 at " in page
     assert "&lt;b&gt;shoe&lt;/b&gt;" in page
     assert "<b>shoe" not in page
+    assert "&quot;who&quot;: &quot;Ann&quot;" in page
+    assert "Its reward is <b>0.250</b>, by earliest." in page
     assert "excluded" in page
     assert "Predicted reward" in page
     assert "Ann" not in web.get("/page/shop").text

@@ -7,24 +7,45 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from marginbandits.commands.logs import log_options, log_read, reading
+
 if TYPE_CHECKING:
+    from socket import socket
+
     from marginbandits.service.journal import Journal
+    from marginbandits.service.records import Settings
 
-__all__ = ["doctor", "journal", "replay"]
+__all__ = ["doctor", "journal", "journal_at", "listening_at", "needs_extra", "replay"]
 
-_FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+_WHERE = click.argument("where", metavar="DIR")
 
 
 @contextmanager
-def journal_of(folder: Path, *, serving: bool = False) -> Iterator["Journal"]:
-    """The journal of a folder, or of a database where it is a URL; closed at the end."""
-    from marginbandits.service.journal import JournalError
-    from marginbandits.service.serving import opened
-
-    text = str(folder)
+def needs_extra() -> Iterator[None]:
+    """What is imported here is there with an extra."""
     try:
-        url = text.replace(":/", "://", 1) if text.startswith(("postgres:/", "postgresql:/")) else None
-        found = opened(None if url else folder, url, serving=serving)
+        yield
+    except ImportError as error:
+        raise ImportError(f"{error}; the service needs the extra: pip install 'marginbandits[serve]'") from error
+
+
+@contextmanager
+def listening_at(where: str, host: str, port: int) -> Iterator["socket"]:
+    """A socket to serve on."""
+    with needs_extra():
+        from marginbandits.service.serving import listening
+    with listening(where, host, port) as found:
+        yield found
+
+
+@contextmanager
+def journal_at(where: str, *, serving: bool = False, durability: str = "full") -> Iterator["Journal"]:
+    """The journal of a folder, or of a database where it is the address of one; closed at the end."""
+    with needs_extra():
+        from marginbandits.service.journal import JournalError
+        from marginbandits.service.serving import opened
+    try:
+        found = opened(where, serving=serving, durability=durability)
         try:
             yield found
         finally:
@@ -34,16 +55,18 @@ def journal_of(folder: Path, *, serving: bool = False) -> Iterator["Journal"]:
 
 
 @click.command()
-@_FOLDER
+@_WHERE
 @click.option("--verify", is_flag=True, help="Fail if anything is not what the journal makes.")
-def replay(folder: Path, verify: bool) -> None:
+def replay(where: str, verify: bool) -> None:
     """Make everything again from the journal: its chain, every decision's law and draw, and the model, byte for byte.
+
+    DIR is the folder of a service, or the address of its database: postgresql://…
 
     For example: marginbandits replay shop --verify
     """
     from marginbandits.service.replay import verified
 
-    with journal_of(folder) as found:
+    with journal_at(where) as found:
         verdict = verified(found)
     click.echo(
         f"{verdict.entries:,} entries are chained, {verdict.decisions:,} decisions were drawn, "
@@ -61,12 +84,15 @@ def replay(folder: Path, verify: bool) -> None:
 
 
 @click.command()
-@_FOLDER
-def doctor(folder: Path) -> None:
-    """Say what a service's journal holds, whether it is whole, and what should be looked at."""
+@_WHERE
+def doctor(where: str) -> None:
+    """Say what a service's journal holds, whether it is whole, and what should be looked at.
+
+    DIR is the folder of a service, or the address of its database: postgresql://…
+    """
     from marginbandits.service.doctor import looked_at
 
-    with journal_of(folder) as found:
+    with journal_at(where) as found:
         report = looked_at(found)
     for line in report.lines:
         click.echo(line)
@@ -78,63 +104,88 @@ def doctor(folder: Path) -> None:
 
 @click.group()
 def journal() -> None:
-    """The journal of a service: write it out, copy it, or feed it another log."""
+    """The journal of a service: write it out, copy it, or feed it another log.
+
+    DIR is the folder of a service, or the address of its database: postgresql://…
+    """
 
 
 @journal.command()
-@_FOLDER
+@_WHERE
 @click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--loop", required=True, help="Whose events.")
-def export(folder: Path, out: Path, loop: str) -> None:
+def export(where: str, out: Path, loop: str) -> None:
     """Write the events of a loop that have closed to a log: .dsjson, .jsonl, .parquet or .vw.
 
     For example: marginbandits journal export shop shop.dsjson --loop shop; a server may run meanwhile.
     """
     from marginbandits.service.exporting import export
 
-    with journal_of(folder) as found:
+    with journal_at(where) as found:
         if loop not in {one.loop for one in found.changes()}:
-            raise click.ClickException(f"{folder} has no loop {loop!r}")
-        click.echo(f"{export(found, loop, out):,} events in {out}")
+            raise click.ClickException(f"{where} has no loop {loop!r}")
+        events, left_out, why = export(found, loop, out)
+    click.echo(f"{events:,} events in {out}")
+    if left_out:
+        click.echo(f"{left_out:,} left out, as this format cannot hold them; the first is {why}", err=True)
 
 
 @journal.command()
-@_FOLDER
+@_WHERE
 @click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
-def backup(folder: Path, out: Path) -> None:
+def backup(where: str, out: Path) -> None:
     """Copy the journal to one file, whole, while a server may write: as journal.sqlite3 in a folder it is one."""
-    with journal_of(folder) as found:
+    with journal_at(where) as found:
         found.backup(str(out))
     click.echo(f"{out}: {out.stat().st_size:,} bytes")
 
 
 @journal.command()
-@_FOLDER
+@_WHERE
 @click.argument("log", type=click.Path(exists=True, path_type=Path))
 @click.option("--loop", required=True, help="Who learns it; made if it is not there.")
 @click.option("--learner", default="SquareCB", show_default=True, help="Of a loop that is made.")
-@click.option("--low", type=float, default=0.0, show_default=True, help="The least reward of the log.")
-@click.option("--high", type=float, default=1.0, show_default=True, help="The largest.")
-def warm(folder: Path, log: Path, loop: str, learner: str, low: float, high: float) -> None:
+@log_options
+def warm(where: str, log: Path, loop: str, learner: str, **options: Any) -> None:
     """Teach a loop a log of past decisions, before it decides itself, while no server runs.
+
+    The log is looked at as a whole first: a row that is none of a decision is named, and nothing is written. A log of
+    rewards outside [0, 1] says so (--reward-range -1 1): Personalizer's own, too. Exports of a service know their own.
 
     For example: marginbandits journal warm shop old.dsjson --loop shop
     """
-    from marginbandits.environments.logs.log import read_log
-    from marginbandits.service.core import Service
-    from marginbandits.service.exporting import drafts
-    from marginbandits.service.records import Policy, Settings
+    with needs_extra():
+        from marginbandits.service.core import Service
+        from marginbandits.service.model import built
+        from marginbandits.service.records import Policy, named
+        from marginbandits.service.warming import drafts, warmed
 
-    with journal_of(folder, serving=True) as found:
+    named(loop)
+    with reading() as tell:
+        past, settings = log_read(log, options), _settings(where, loop)
+        declared = past.within if past.rewards and past.within is not None else (0.0, 1.0)
+        low, high = declared if settings is None else settings.reward_range
+        policy = Policy(learner=learner, reward_range=(low, high))
+        for _ in drafts(loop, past, (low, high), built(policy)):
+            tell(1)
+    with journal_at(where, serving=True) as found:
         service = Service(found)
         try:
             if loop not in service.loops:
-                service.set(loop, Settings(reward_range=(low, high)), Policy(learner=learner))
-            own = service.loop(loop).settings.reward_range
-            parts: Any = read_log(log, reward_range=(low, high))
-            waiting = [service.writer.put(one) for one in drafts(loop, parts, own)]
-            fresh = sum(one.result()[1] for one in waiting)
-            service.settle()
-            click.echo(f"{fresh:,} events learnt, {len(waiting) - fresh:,} were there already")
+                service.set(loop, {"reward_range": [low, high], "default": min(max(0.0, low), high)}, policy)
+            fresh, known, skipped = warmed(service, loop, past)
         finally:
             service.close()
+    refused = f"; the learner refused {skipped:,}" if skipped else ""
+    click.echo(f"{fresh:,} events learnt, {known:,} were there already{refused}")
+
+
+def _settings(where: str, loop: str) -> "Settings | None":
+    """Those of a loop, if there is a journal, and it is there."""
+    from marginbandits.service.loop import settings_of
+
+    try:
+        with journal_at(where) as found:
+            return settings_of(loop, found.changes())
+    except click.ClickException:  # there is none yet; or whoever opens it to write is told what is wrong with it
+        return None

@@ -15,25 +15,41 @@ from starlette.routing import Route
 
 from marginbandits.service import openapi
 from marginbandits.service.core import Service
-from marginbandits.service.deploying import Candidate, Promotion, back_to, promote
+from marginbandits.service.deploying import back_to, promote, turn
 from marginbandits.service.door import Door, RefusedError, json_answer, problem
-from marginbandits.service.evaluating import Judged, judged
+from marginbandits.service.evaluating import Rival, judged
+from marginbandits.service.explaining import decoded
+from marginbandits.service.following import FAR_AHEAD
 from marginbandits.service.keys import Scope
 from marginbandits.service.loop import Loop
 from marginbandits.service.metrics import exposition
+from marginbandits.service.model import built
 from marginbandits.service.page import page_routes
 from marginbandits.service.personalizer import Personalizer
-from marginbandits.service.records import Name, Policy, Settings
-from marginbandits.service.requests import Activate, Answer, Ask, LoopState, Receipt, Reward
+from marginbandits.service.records import Policy, named
+from marginbandits.service.requests import (
+    Activate,
+    Answer,
+    Ask,
+    Candidate,
+    Erasure,
+    Judged,
+    LoopState,
+    Promotion,
+    Receipt,
+    Reward,
+    Wanted,
+)
+from marginbandits.wording import suggestion
 
 __all__ = ["application", "state"]
 
 
 class SetLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a loop is to be; a policy, if it is to be another one."""
+    """What a loop is to be: settings that are not named stay as they are; a policy, if it is to be another one."""
 
-    settings: Settings = Settings()
-    policy: Policy | None = None
+    settings: Annotated[dict[str, Any], Meta(extra_json_schema={"$ref": "#/components/schemas/Settings"})] = {}
+    policy: Wanted | None = None
 
 
 class Back(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,7 +61,7 @@ class Back(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Evaluate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Policies by a label of yours."""
 
-    policies: Annotated[dict[str, Policy], Meta(max_length=10)] = {}
+    policies: Annotated[dict[str, Wanted], Meta(max_length=10)] = {}
 
 
 class Erase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,20 +70,18 @@ class Erase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unit: Annotated[str, Meta(min_length=1, max_length=256)]
 
 
-class Erasure(msgspec.Struct, frozen=True):
-    """The receipt: how many events, how many entries, and the hash of the model without them."""
-
-    events: int
-    entries: int
-    model_sha256: str
-
-
 class Health(msgspec.Struct, frozen=True):
-    """Whether the service can be used: it writes, and learns."""
+    """Whether the service can be used: it writes, and learns. HTTP says 503 while learning fails.
+
+    `waiting` is for the disk, `behind` for the learner; `failure` is why that fails, `ahead` by how many seconds the
+    journal's clock is ahead of the machine's: until that has caught up no window closes.
+    """
 
     status: str
     waiting: int
     behind: int
+    ahead: float
+    failure: str | None
 
 
 def state(loop: Loop) -> LoopState:
@@ -106,9 +120,11 @@ class Operations:
         return state(self.service.loop(name))
 
     async def set(self, name: str, wanted: SetLoop, key: str | None) -> LoopState:
-        """Make a loop, or set it otherwise."""
-        msgspec.convert(name, Name)
-        return state(await run_in_threadpool(self.service.set, name, wanted.settings, wanted.policy))
+        """Make a loop, or set it otherwise: what is not named stays as it is."""
+        named(name)
+        last = 0 if wanted.policy is None else await run_in_threadpool(self.service.last_entry)
+        policy = None if wanted.policy is None else wanted.policy.policy(last)
+        return state(await run_in_threadpool(self.service.set, name, wanted.settings, policy))
 
     async def policies(self, name: str, nothing: None, key: str | None) -> list[Policy]:
         """All policies a loop ever had, in order; the last decides."""
@@ -126,24 +142,30 @@ class Operations:
 
     async def evaluate(self, name: str, wanted: Evaluate, key: str | None) -> list[Judged]:
         """What other policies would have earned; always the baseline, and every action alike, are among them."""
-        self.service.loop(name)
-        rivals: dict[str, Policy | str] = {"baseline": "baseline", "uniform": "uniform"}
-        for label, policy in wanted.policies.items():
-            rivals[label] = msgspec.structs.replace(policy, reward_range=self.service.loop(name).settings.reward_range)
+        span, last = self.service.loop(name).settings.reward_range, await run_in_threadpool(self.service.last_entry)
+        rivals = {"baseline": Rival("baseline"), "uniform": Rival("uniform")}
+        for label, one in wanted.policies.items():
+            if label in rivals:
+                raise ValueError(f"policies: {label!r} is always judged: give yours another label")
+            policy = msgspec.structs.replace(one.policy(last), reward_range=span)
+            built(policy)
+            await run_in_threadpool(turn, self.service.journal, name, policy)
+            rivals[label] = Rival(policy)
         return await run_in_threadpool(judged, self.service.journal, name, rivals)
 
     async def erase(self, name: str, wanted: Erase, key: str | None) -> Erasure:
         """Forget whom a unit stands for: bodies go, the model is learnt again without them."""
         erased = await run_in_threadpool(self.service.erase, name, wanted.unit)
         sha256 = await run_in_threadpool(lambda: self.service.loop(name).model.dumps()[1])
-        return Erasure(len(erased.events), len(erased.entries), sha256)
+        return Erasure(*erased, sha256)
 
     async def health(self, name: str, nothing: None, key: str | None) -> Health:
         """Whether it writes and learns."""
-        service = self.service
-        last = await run_in_threadpool(service.journal.last)
-        behind = 0 if last is None else max(0, last.seq - service.seen)
-        return Health("ok" if service.failure is None else "not learning", service.writer.waiting, behind)
+        service = self.service  # which is not asked for anything that it might have to wait for
+        failure, ahead = service.failure, round(service.ahead, 3)
+        status = "not learning" if failure is not None else "clock behind" if ahead > FAR_AHEAD else "ok"
+        why = None if failure is None else type(failure).__name__
+        return Health(status, service.writer.waiting, service.behind, ahead, why)
 
 
 def operations(service: Service) -> list[openapi.Operation]:
@@ -159,7 +181,7 @@ def operations(service: Service) -> list[openapi.Operation]:
         openapi.Operation("GET", "/loops/{loop}/policies", "read", do.policies, None, list[Policy]),
         openapi.Operation("POST", "/loops/{loop}/policies", "admin", do.candidate, Candidate, Promotion),
         openapi.Operation("POST", "/loops/{loop}/back", "admin", do.back, Back, LoopState),
-        openapi.Operation("POST", "/loops/{loop}/evaluate", "read", do.evaluate, Evaluate, list[Judged]),
+        openapi.Operation("POST", "/loops/{loop}/evaluate", "admin", do.evaluate, Evaluate, list[Judged]),
         openapi.Operation("POST", "/loops/{loop}/erase", "admin", do.erase, Erase, Erasure),
         openapi.Operation("GET", "/health", None, do.health, None, Health),
     ]
@@ -184,7 +206,7 @@ def application(service: Service, beside: AbstractContextManager[object] | None 
     app = Starlette(
         routes=[*routes, *page_routes(service, door), Personalizer(service, door)],
         lifespan=lifespan,
-        exception_handlers={404: _nowhere, 405: _no_method},
+        exception_handlers={404: _nowhere(table), 405: _no_method},
     )
     app.state.service, app.state.door = service, door
     return app
@@ -196,15 +218,16 @@ def _endpoint(door: Door, operation: openapi.Operation) -> Callable[[Request], A
     async def endpoint(request: Request) -> Response:
         async def act() -> Response:
             loop = request.path_params.get("loop")
-            if operation.scope is not None:
-                own = door.admit(request, operation.scope, loop)
-                if own is not None and loop is None:
-                    raise RefusedError(403, "this key is for one loop")
+            if operation.scope is not None and loop is not None:
+                door.admit(request, operation.scope, loop)
+            elif operation.scope is not None:
+                door.admit_to_all(request, operation.scope)
             body = await door.body(request)
             if loop is not None and operation.method == "POST":
                 door.slow_down(loop)
-            asked: Any = None if decoder is None else decoder.decode(body)
-            return json_answer(await operation.act(loop or "", asked, request.headers.get("idempotency-key")))
+            asked: Any = None if decoder is None else decoded(decoder, body)
+            told = await operation.act(loop or "", asked, door.again(request))
+            return json_answer(told, 503 if isinstance(told, Health) and told.failure is not None else 200)
 
         return await door.answered(act, problem)
 
@@ -217,7 +240,7 @@ def _plain(
     async def endpoint(request: Request) -> Response:
         async def act() -> Response:
             if scope is not None:
-                door.admit(request, scope, None)
+                door.admit_to_all(request, scope)
             return Response(await run_in_threadpool(text), media_type=media_type)
 
         return await door.answered(act, problem)
@@ -225,11 +248,20 @@ def _plain(
     return endpoint
 
 
-async def _nowhere(request: Request, error: Exception) -> Response:
-    return problem(RefusedError(404, "there is nothing here: /openapi.json says what there is"))
+def _nowhere(table: list[openapi.Operation]) -> Callable[[Request, Exception], Awaitable[Response]]:
+    known = {one.path.rpartition("/")[2] for one in table if one.path.startswith("/loops/{loop}/")}
+
+    async def nowhere(request: Request, error: Exception) -> Response:
+        parts = request.url.path.split("/")
+        of_a_loop = len(parts) == 4 and parts[1] == "loops"
+        near = suggestion(parts[3][:80], known) if of_a_loop else ": /openapi.json says what there is"
+        return problem(RefusedError(404, f"there is nothing here{near}"))
+
+    return nowhere
 
 
 async def _no_method(request: Request, error: Exception) -> Response:
-    answer = problem(RefusedError(405, f"{request.method} is not for this"))
-    answer.headers.update(getattr(error, "headers", None) or {})
+    headers = getattr(error, "headers", None) or {}
+    answer = problem(RefusedError(405, f"{request.method} is not for this, but {headers.get('Allow', 'another')}"))
+    answer.headers.update(headers)
     return answer

@@ -3,6 +3,7 @@
 A chart is as wide as its words need at their natural size, about a phone's screen.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
@@ -28,11 +29,17 @@ class Point(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What is told of as `name`, and looks as `kind`: bandit, held, base, lift or count."""
+    """What is told of as `name`, and looks as `kind`: bandit, held, base, lift or count.
+
+    Where two points are further apart than `apart`, nothing is drawn between them. Of a line that is `running`, the
+    last point is of a time that is not over.
+    """
 
     name: str
     kind: str
     points: Sequence[Point]
+    apart: float = math.inf
+    running: bool = False
 
 
 def chart(lines: Sequence[Line], label: str, *, zero: bool = False) -> str:
@@ -72,9 +79,17 @@ def _drawn(line: Line, across: Callable[[int], float], down: Callable[[float], f
     if any(one.low < one.high for one in line.points):
         around = [f"{x:.1f},{b:.1f}" for x, _, _, b in places] + [f"{x:.1f},{a:.1f}" for x, _, a, _ in places[::-1]]
         yield f'<polygon points="{" ".join(around)}" class="band {line.kind}"/>'
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in places)
-    yield f'<polyline points="{path}" class="line {line.kind}"><title>{escape(line.name)}</title></polyline>'
-    if len(places) == 1:
+    begins = [k for k, one in enumerate(line.points) if k == 0 or one.at - line.points[k - 1].at > line.apart]
+    for begin, end in itertools.pairwise([*begins, len(places)]):
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in places[begin:end])
+        yield f'<polyline points="{path}" class="line {line.kind}"><title>{escape(line.name)}</title></polyline>'
+        if end - begin == 1 and len(places) > 1:
+            yield f'<circle cx="{places[begin][0]:.1f}" cy="{places[begin][1]:.1f}" r="1.2" class="dot {line.kind}"/>'
+    if line.running:
+        x, y, _, _ = places[-1]
+        told = "<title>under way</title>"
+        yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" class="dot open {line.kind}">{told}</circle>'
+    elif len(places) == 1:
         x, y, a, b = places[0]
         yield f'<path d="M{x:.1f},{a:.1f}V{b:.1f}" class="line {line.kind}"/>'
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" class="dot {line.kind}"/>'

@@ -1,7 +1,9 @@
-"""A client in a few lines of Python: no dependency but the standard library, and tries that never count twice.
+"""A client in a few lines of Python, whose tries never count twice.
 
-Every request that writes carries a key of its own, the same at every try: what was written before the connection broke
-is not written again. Between tries it waits, twice as long each time, or as long as the service says (Retry-After).
+Every decision and reward carries a key of its own, the same at every try: what was written before the connection broke
+is not written again. Between tries it waits, twice as long each time, or as long as the service says (Retry-After), but
+never longer than `LONGEST` seconds; all tries together outlast a restart. What sets, judges or erases is sent once, and
+again only where it cannot have arrived.
 
     with Client("http://127.0.0.1:8080", "shop") as shop:
         decision = shop.decide({"age": 31}, ["hat", "shoe"])
@@ -18,15 +20,18 @@ from typing import Any, Self
 
 import msgspec
 
-from marginbandits.service.requests import Answer, LoopState, Receipt
+from marginbandits.service.records import Policy
+from marginbandits.service.requests import Answer, Erasure, Judged, LoopState, Promotion, Receipt
 
 __all__ = ["Client", "ServiceError"]
 
+LONGEST, PATIENT = 10.0, 600.0
+"""Seconds between two tries at most, and those that an evaluation, or an erasure, may take."""
 _AGAIN = {429, 500, 502, 503, 504}
 
 
 class ServiceError(Exception):
-    """The service refused: its status, and what it said."""
+    """The service refused: its status, and what it said; or, with status 0, it did not answer."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"{status}: {message}")
@@ -36,19 +41,47 @@ class ServiceError(Exception):
 class Client:
     """One loop of a service; one connection, for one thread."""
 
-    def __init__(self, url: str, loop: str, key: str | None = None, *, tries: int = 5, timeout: float = 10.0) -> None:
+    def __init__(self, url: str, loop: str, key: str | None = None, *, tries: int = 8, timeout: float = 10.0) -> None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"url must be http://… or https://…, got {url!r}")
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        self._connection = kind(parts.hostname, parts.port, timeout=timeout)
+        self._connection, self._timeout = kind(parts.hostname, parts.port, timeout=timeout), timeout
+        self._where = f"{parts.hostname}:{self._connection.port}"
         self._path = f"{parts.path.rstrip('/')}/loops/{urllib.parse.quote(loop, safe='')}"
         self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
         self._tries = tries
 
-    def set(self, **settings: Any) -> LoopState:
-        """Make the loop, or set it otherwise: settings by name, as in the interface."""
-        return msgspec.json.decode(self._send("PUT", "", {"settings": settings}), type=LoopState)
+    def set(self, policy: dict[str, Any] | None = None, **settings: Any) -> LoopState:
+        """Make the loop, or set it otherwise: what is named, as in the interface; everything else stays as it is."""
+        asked = {"settings": settings} | ({} if policy is None else {"policy": policy})
+        return msgspec.json.decode(self._send("PUT", "", asked, once=True), type=LoopState)
+
+    def state(self) -> LoopState:
+        """The loop as it is."""
+        return msgspec.json.decode(self._send("GET", "", None), type=LoopState)
+
+    def policies(self) -> list[Policy]:
+        """All that the loop ever had, in order; the last decides."""
+        return msgspec.json.decode(self._send("GET", "/policies", None), type=list[Policy])
+
+    def evaluate(self, policies: dict[str, dict[str, Any]] | None = None) -> list[Judged]:
+        """What policies, by labels of yours, would have earned; the baseline and an even choice are among them."""
+        found = self._send("POST", "/evaluate", {"policies": policies or {}}, once=True)
+        return msgspec.json.decode(found, type=list[Judged])
+
+    def promote(self, learner: str, parameters: dict[str, Any] | None = None, *, force: bool = False) -> Promotion:
+        """Judge a policy by the loop's journal, and let it decide if it earns more, or if it is forced."""
+        asked = {"policy": {"learner": learner, "parameters": parameters or {}}, "force": force}
+        return msgspec.json.decode(self._send("POST", "/policies", asked, once=True), type=Promotion)
+
+    def back(self, number: int) -> LoopState:
+        """Let a policy of the past decide again."""
+        return msgspec.json.decode(self._send("POST", "/back", {"number": number}, once=True), type=LoopState)
+
+    def erase(self, unit: str) -> Erasure:
+        """Forget whom a unit stands for."""
+        return msgspec.json.decode(self._send("POST", "/erase", {"unit": unit}, once=True), type=Erasure)
 
     def decide(
         self,
@@ -59,7 +92,8 @@ class Client:
         """An action for this context: of ids, or of ids with features; `more` as in the interface (event_id, unit…)."""
         if isinstance(actions, dict):
             actions = [{"id": one, "features": features} for one, features in actions.items()]
-        asked = {"context": context, "actions": actions, "event_id": uuid.uuid4().hex, **more}
+        event = more.pop("event_id", None) or uuid.uuid4().hex
+        asked = {"context": context, "actions": actions, "event_id": event, **more}
         return msgspec.json.decode(self._send("POST", "/decide", asked), type=Answer)
 
     def reward(self, event_id: str, value: float, key: str | None = None) -> Receipt:
@@ -71,24 +105,29 @@ class Client:
         """A deferred decision was used."""
         return msgspec.json.decode(self._send("POST", "/activate", {"event_id": event_id}), type=Receipt)
 
-    def _send(self, method: str, what: str, asked: dict[str, Any]) -> bytes:
-        body, wait = msgspec.json.encode(asked), 0.1
+    def _send(self, method: str, what: str, asked: dict[str, Any] | None, *, once: bool = False) -> bytes:
+        body, wait = None if asked is None else msgspec.json.encode(asked), 0.1
+        if once:
+            self._connection.close()  # an old connection may be gone, and then nobody knows what has arrived
+        self._connection.timeout = PATIENT if once else self._timeout
         for left in reversed(range(self._tries)):
             try:
                 self._connection.request(method, self._path + what, body, self._headers)
                 answer = self._connection.getresponse()
                 found, status, told = answer.read(), answer.status, answer.headers.get("Retry-After", "")
-            except (OSError, http.client.HTTPException):
+            except (OSError, http.client.HTTPException) as error:
                 self._connection.close()
-                if not left:
-                    raise
+                if not left or (once and not isinstance(error, ConnectionRefusedError)):
+                    tried = self._tries - left
+                    raise ServiceError(0, f"no answer from {self._where} (try {tried}): {error!r}") from error
                 told = ""
             else:
                 if status == 200:
                     return found
-                if status not in _AGAIN or not left:
+                if status not in ({429} if once else _AGAIN) or not left:
                     raise ServiceError(status, _message(found))
-            time.sleep(float(told) if told.isdigit() else wait * (0.5 + random.random()))
+            given = float(told) if told.isdecimal() and told.isascii() and len(told) < 10 else 0.0
+            time.sleep(min(given or wait * (0.5 + random.random()), LONGEST))
             wait *= 2.0
         raise AssertionError("the last try returns or raises")
 

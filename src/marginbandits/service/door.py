@@ -4,31 +4,35 @@
     401  no key, or none that is known                      413  too large
     403  the key is for something else                      429  too much, or too fast: Retry-After says when
     404  no such loop or event                              500  our fault; it is in the server's log, not in the answer
+                                                            503  it is written, but not taken in yet
 
-A service without keys answers requests of its own machine alone, and only such as name it as their host: a page of the
-web that makes a browser ask for it names another, or the browser says that it is another's.
+A service without keys answers requests that come from its own machine alone, also where it listens to others and its
+last key was taken away; and only such as name it as their host: a page of the web that makes a browser ask for it names
+another, or the browser says that it is another's.
 """
 
 import base64
+import ipaddress
 import logging
+import math
 import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from marginbandits.service.core import ConflictError, Service, UnknownError
+from marginbandits.service.core import ConflictError, LateError, Service, UnknownError
 from marginbandits.service.keys import Keys, Scope
 from marginbandits.service.requests import Problem
 from marginbandits.service.writer import FullError
 
 __all__ = ["Door", "RefusedError", "json_answer", "problem"]
 
-LARGEST = 1_000_000
-"""Bytes of a request."""
+LARGEST, LONGEST_KEY = 1_000_000, 256
+"""Bytes of a request, and characters of what makes a second try of it count once."""
 _LOG = logging.getLogger("marginbandits.service")
 _HERE = {"127.0.0.1", "localhost", "[::1]"}
 
@@ -83,6 +87,14 @@ class Door:
             parts.append(part)
         return b"".join(parts)
 
+    @staticmethod
+    def again(request: Request) -> str | None:
+        """What makes a second try of a request count once."""
+        given = request.headers.get("idempotency-key")
+        if given is not None and not 1 <= len(given) <= LONGEST_KEY:
+            raise RefusedError(400, f"Idempotency-Key must have 1 to {LONGEST_KEY} characters, got {len(given)}")
+        return given
+
     def secret(self, request: Request) -> str | None:
         """The key of a request; of one that only reads, it may be a browser's password."""
         given = request.headers.get("ocp-apim-subscription-key")
@@ -97,20 +109,29 @@ class Door:
     def admit(self, request: Request, scope: Scope, loop: str | None) -> str | None:
         """Whether a request may do this; the loop that its key is for, if it is for one."""
         if not self.keys.all():
-            if _host(request) not in _HERE:
+            if _host(request) not in _HERE or not _near(request):
                 raise RefusedError(403, "a service without keys answers its own machine alone: make a key")
             if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
                 raise RefusedError(403, "a service without keys answers no pages of others: make a key")
             return None
         secret = self.secret(request)
-        key = None if secret is None else self.keys.find(secret)
-        if key is None:
+        if secret is None and request.headers.get("authorization"):
+            raise RefusedError(401, "Authorization must be: Bearer <key>")
+        if secret is None:
             raise RefusedError(401, "a key is needed: Authorization: Bearer <key>")
+        key = self.keys.find(secret)
+        if key is None:
+            raise RefusedError(401, "this key is not known: it was never made here, or it was taken away")
         if scope not in key.scopes and "admin" not in key.scopes:
             raise RefusedError(403, f"this key is not for {scope}")
         if loop is not None and key.loop not in ("*", loop):
             raise RefusedError(403, "this key is for another loop")
         return None if key.loop == "*" else key.loop
+
+    def admit_to_all(self, request: Request, scope: Scope) -> None:
+        """The same for what is of all loops, which a key for one of them does not open."""
+        if self.admit(request, scope, None) is not None:
+            raise RefusedError(403, "this key is for one loop")
 
     def slow_down(self, loop: str) -> None:
         """Refuse what is faster than a loop allows."""
@@ -121,9 +142,9 @@ class Door:
         with self._lock:
             left, at = self._buckets.get(loop, (max(rate, 1.0), time.monotonic()))
             left = min(left + (time.monotonic() - at) * rate, max(rate, 1.0))
-            self._buckets[loop] = (max(left - 1.0, 0.0), time.monotonic())
+            self._buckets[loop] = (left - 1.0 if left >= 1.0 else left, time.monotonic())
         if left < 1.0:
-            raise RefusedError(429, f"this loop takes {rate:g} requests a second", max(1, round(1.0 / rate)))
+            raise RefusedError(429, f"this loop takes {rate:g} requests a second", math.ceil(1.0 / rate))
 
     async def answered(
         self, act: Callable[[], Awaitable[Response]], refusal: Callable[[RefusedError], Response]
@@ -133,6 +154,8 @@ class Door:
             return await act()
         except RefusedError as error:
             refused = error
+        except ClientDisconnect:
+            refused = RefusedError(400, "the request did not come whole")  # nobody hears it
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             refused = RefusedError(400, str(error)[:1000] or "this cannot be read")
         except UnknownError as error:
@@ -141,11 +164,21 @@ class Door:
             refused = RefusedError(409, str(error))
         except FullError as error:
             refused = RefusedError(429, str(error), 1)
+        except LateError as error:
+            refused = RefusedError(503, str(error), 10)
         except Exception:
             _LOG.exception("a request failed")
             refused = RefusedError(500, "this failed, and is in the server's log")
         self.refused += 1
         return refusal(refused)
+
+
+def _near(request: Request) -> bool:
+    """Whether a request comes from this machine."""
+    try:
+        return request.client is not None and ipaddress.ip_address(request.client.host).is_loopback
+    except ValueError:
+        return False
 
 
 def _host(request: Request) -> str:

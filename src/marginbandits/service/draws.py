@@ -9,35 +9,27 @@ With the learner's law q, a share e of exploration among n actions and a share h
 
 In Apprentice and LoggingOnly it is the baseline, with probability 1, and the *shadow* is what q alone would draw.
 
-`Audit` is a running test that what was chosen follows the probabilities that were written down. With X = 1 if the
-likeliest action was drawn and p its probability, for every |λ| < 1
-
-    Π (1 + λ (X_i - p_i) / max(p_i, 1 - p_i))
-
-is a martingale that starts at 1, if probabilities are true, and so is the mean over several λ: it exceeds 1/δ at any
-time with probability at most δ. It is looked at as often as one likes.
+`audit` is a running test that what was chosen follows the probabilities that were written down.
 
 >>> draws(b"secret", "an event") == draws(b"secret", "an event") != draws(b"other", "an event")
 True
 """
 
 import hashlib
-import math
+import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["Audit", "Drawn", "chosen", "draw", "draws"]
+__all__ = ["Drawn", "chosen", "draw", "draws"]
 
-_STAKES = (-0.5, -0.2, -0.05, -0.01, 0.01, 0.05, 0.2, 0.5)
-ALARM = 1e6
-"""A fair draw reaches it, ever, once in so many services."""
+_HALVES = struct.Struct("<QQ")
 
 
 def draws(secret: bytes, event: str) -> tuple[float, float]:
     """Two even numbers in [0, 1)."""
     digest = hashlib.blake2b(event.encode("utf-8", "surrogatepass"), digest_size=16, key=secret).digest()
-    one, other = (int.from_bytes(half, "little") >> 11 for half in (digest[:8], digest[8:]))
-    return one / 2**53, other / 2**53
+    one, other = _HALVES.unpack(digest)
+    return (one >> 11) / 2**53, (other >> 11) / 2**53
 
 
 def chosen(law: Sequence[float], draw: float) -> int:
@@ -81,35 +73,3 @@ def draw(
         probabilities[place] = (1.0 - holdback) * share + holdback * (place == baseline)
     held = by_holding < holdback
     return Drawn(probabilities, baseline if held else kept[chosen(explored, by_law)], held, -1)
-
-
-class Audit:
-    """Wealth of one who bets against the probabilities: logarithms, one for each stake."""
-
-    def __init__(self, wealth: Sequence[float] | None = None) -> None:
-        self.wealth = list(wealth) if wealth is not None else [0.0] * len(_STAKES)
-
-    def observe(self, law: Sequence[float], place: int) -> None:
-        """One decision."""
-        likely = max(range(len(law)), key=law.__getitem__)
-        p, hit = law[likely], place == likely
-        if p >= 1.0 - 1e-12:
-            if not hit:
-                self.wealth = [math.inf] * len(_STAKES)  # what cannot happen did
-            return
-        gain = (hit - p) / max(p, 1.0 - p)
-        self.wealth = [one + math.log1p(stake * gain) for one, stake in zip(self.wealth, _STAKES, strict=True)]
-
-    @property
-    def evidence(self) -> float:
-        """Against the probabilities: alarming from `ALARM` on."""
-        top = max(self.wealth)
-        if math.isinf(top):
-            return top
-        mean = sum(math.exp(one - top) for one in self.wealth) / len(self.wealth)
-        return math.exp(min(top + math.log(mean), 700.0))
-
-    @property
-    def alarmed(self) -> bool:
-        """Whether it is beyond what chance explains."""
-        return self.evidence >= ALARM

@@ -9,102 +9,87 @@ and for logs of a policy that was learning. Events held back, explored or neithe
     "baseline"   always the baseline         "uniform"   every action alike
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from marginbandits.evaluation.off_policy import Evidence, Pair, value
-from marginbandits.service.join import Joiner
+from marginbandits.service.join import Closed, Joiner
 from marginbandits.service.journal import DECISION, Journal
 from marginbandits.service.loop import read
 from marginbandits.service.model import Model
 from marginbandits.service.records import Decided, Policy, decode
+from marginbandits.service.requests import Judged
 from marginbandits.types import Array
 
-__all__ = ["Judged", "judged"]
-
-Rival = Policy | str
+__all__ = ["Rival", "Weighed", "judged", "weighed"]
 
 
-class Judged(msgspec.Struct, frozen=True):
-    """A rival's mean reward with its interval, the same of its lift over what was logged, and the sums behind them."""
+class Rival(NamedTuple):
+    """A policy, with a share of exploration of its own, or that of each event; or one of the two by their names."""
 
-    rival: str
-    events: int
-    reward: float
-    low: float
-    high: float
-    lift: float
-    lift_low: float
-    lift_high: float
-    logged: float
+    policy: Policy | str
+    exploration: float | None = None
 
 
-@dataclass
-class _Seen:
-    """Of one rival: weight and distance from the logged law of each open event, of each closed one, and its model."""
+class Weighed(NamedTuple):
+    """A closed event; for each rival its weight there, and how far its law is from the logged one."""
 
-    weights: dict[int, tuple[float, float]]
-    found: list[tuple[float, float]]
-    model: Model | None
+    closed: Closed
+    rivals: dict[str, tuple[float, float]]
 
 
-def judged(
-    journal: Journal,
-    loop: str,
-    rivals: dict[str, Rival],
-    *,
-    start: int = 0,
-    end: int | None = None,
-    level: float = 0.95,
-) -> list[Judged]:
-    """Each rival by the events decided between `start` and `end`, microseconds since 1970, that have closed.
+def weighed(
+    journal: Journal, loop: str, rivals: dict[str, Rival], start: int = 0, end: int | None = None
+) -> Iterator[Weighed]:
+    """The events decided Online between `start` and `end`, microseconds since 1970, that have closed."""
+    joiner, known = Joiner(loop), dict[int, dict[str, tuple[float, float]]]()
+    models = {name: Model(one.policy) for name, one in rivals.items() if isinstance(one.policy, Policy)}
+    for entry in read(journal):
+        for closed in joiner.observe(entry):
+            weights = known.pop(closed.seq, None)
+            if weights is not None and closed.reason != "inactive":
+                yield Weighed(closed, weights)
+            for model in models.values():
+                if closed.seq > model.policy.since:
+                    model.learn(closed)
+        if entry.kind == DECISION and entry.loop == loop and entry.body is not None:
+            decided = decode(Decided, entry.body)
+            if decided.mode == "Online" and entry.at >= start and (end is None or entry.at < end):
+                known[entry.seq] = {name: _weight(decided, one, models.get(name)) for name, one in rivals.items()}
+
+
+def judged(journal: Journal, loop: str, rivals: dict[str, Rival], *, level: float = 0.95) -> list[Judged]:
+    """Each rival by all that has closed.
 
     Rewards are shares of the range that the last of these events has; what is beyond counts as its end.
     """
-    joiner = Joiner(loop)
-    seen = {name: _Seen({}, [], Model(one) if isinstance(one, Policy) else None) for name, one in rivals.items()}
-    rewards: list[float] = []
-    span = (0.0, 1.0)
-    for entry in read(journal):
-        for closed in joiner.observe(entry):
-            known = [one.weights.pop(closed.seq, None) for one in seen.values()]
-            for one, weight in zip(seen.values(), known, strict=True):
-                if weight is not None and closed.reason != "inactive":
-                    one.found.append(weight)
-                if one.model is not None and closed.seq > one.model.policy.since:
-                    one.model.learn(closed)
-            if None not in known and closed.reason != "inactive":
-                rewards.append(closed.reward)
-                span = closed.decided.reward_range
-        if entry.kind == DECISION and entry.loop == loop and entry.body is not None:
-            decided = decode(Decided, entry.body)
-            within = entry.at >= start and (end is None or entry.at < end)
-            if within and decided.mode == "Online":
-                for name, rival in rivals.items():
-                    seen[name].weights[entry.seq] = _weight(decided, rival, seen[name].model)
-    if not rewards:
-        raise ValueError("no event of this time has closed: there is nothing to judge by")
-    return [_judged(name, np.array(one.found), np.array(rewards), span, level) for name, one in seen.items()]
+    events = list(weighed(journal, loop, rivals))
+    if not events:
+        raise ValueError("no event that was decided Online has closed: there is nothing to judge by")
+    rewards, span = np.array([one.closed.reward for one in events]), events[-1].closed.decided.reward_range
+    found = {name: np.array([one.rivals[name] for one in events]) for name in rivals}
+    return [_judged(name, one, rewards, span, level) for name, one in found.items()]
 
 
 def _weight(decided: Decided, rival: Rival, model: Model | None) -> tuple[float, float]:
     """π(a)/p of what was chosen, and how far the two laws are apart."""
-    kept = [place for place in range(len(decided.actions)) if place not in set(decided.excluded)]
+    left_out = set(decided.excluded)
+    kept = [place for place in range(len(decided.actions)) if place not in left_out]
     law = [0.0] * len(decided.actions)
     if model is not None:
         own, _ = model.law(decided.context, [decided.actions[place] for place in kept])
-        e = decided.exploration
+        e = decided.exploration if rival.exploration is None else rival.exploration
         for place, q in zip(kept, own, strict=True):
             law[place] = (1.0 - e) * q + e / len(kept)
-    elif rival == "baseline":
+    elif rival.policy == "baseline":
         law[decided.baseline] = 1.0
-    elif rival == "uniform":
+    elif rival.policy == "uniform":
         for place in kept:
             law[place] = 1.0 / len(kept)
     else:
-        raise ValueError(f"a rival must be a policy, 'baseline' or 'uniform', got {rival!r}")
+        raise ValueError(f"a rival must be a policy, 'baseline' or 'uniform', got {rival.policy!r}")
     apart = sum(abs(one - other) for one, other in zip(law, decided.probabilities, strict=True)) / 2.0
     return law[decided.chosen] / decided.probabilities[decided.chosen], min(apart, 1.0)
 
@@ -125,4 +110,5 @@ def _judged(name: str, found: Array, rewards: Array, span: tuple[float, float], 
         lift_low=width * lift.low,
         lift_high=width * lift.high,
         logged=float(rewards.mean()),
+        level=level,
     )

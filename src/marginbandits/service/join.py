@@ -9,7 +9,8 @@ learnt, and in which order, is a function of the journal, and not of when anybod
     deferred, and not activated then   not learnt               "inactive"
     after the window                   kept, counted as late, not learnt
     an event of another log            closed at once       "past"
-    before the decision                counts if the decision comes within two minutes; else it is an orphan
+    before the decision                counts if the decision comes within two minutes; else it is an orphan, as is an
+                                       activation
 
 >>> joiner = Joiner("shop")
 >>> joiner.advance(10), joiner.counts["rewarded"]
@@ -18,7 +19,7 @@ learnt, and in which order, is a function of the journal, and not of when anybod
 
 import heapq
 import statistics
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 
 import msgspec
@@ -29,7 +30,7 @@ from marginbandits.service.records import Decided, Past, Rewarded, decode
 __all__ = ["Closed", "Joiner"]
 
 EARLY = 120_000_000
-"""Microseconds that a reward waits for its decision."""
+"""Microseconds that a reward, or an activation, waits for its decision."""
 _AGGREGATES: dict[str, Callable[[list[float]], float]] = {
     "earliest": lambda values: values[0],
     "sum": sum,
@@ -40,7 +41,7 @@ _AGGREGATES: dict[str, Callable[[list[float]], float]] = {
 }
 
 
-class Closed(msgspec.Struct, frozen=True):
+class Closed(msgspec.Struct, frozen=True, gc=False):
     """An event whose window is over: `reward` is within its range; `clipped` says that it was not."""
 
     seq: int
@@ -56,8 +57,9 @@ class Closed(msgspec.Struct, frozen=True):
 class _Open:
     __slots__ = ("active", "closes", "decided", "entry", "rewards")
 
-    def __init__(self, entry: Entry, decided: Decided, rewards: list[float]) -> None:
-        self.entry, self.decided, self.rewards, self.active = entry, decided, rewards, not decided.deferred
+    def __init__(self, entry: Entry, decided: Decided) -> None:
+        self.entry, self.decided, self.active = entry, decided, not decided.deferred
+        self.rewards: list[float] = []
         self.closes = entry.at + round(decided.window * 1e6)
 
     def close(self) -> Closed:
@@ -82,25 +84,22 @@ class Joiner:
         self.counts: Counter[str] = Counter()
         self._open: dict[str, _Open] = {}
         self._closing: list[tuple[int, int, str]] = []
-        self._early: dict[str, list[tuple[int, int, float]]] = {}
+        self._early: dict[str, list[Entry]] = {}  # rewards and activations, by their events
+        self._waiting: deque[Entry] = deque()  # the same, in their order; and some whose decisions have come
 
-    def observe(self, entry: Entry) -> list[Closed]:
-        """What this entry closes; then it is taken in."""
-        closed = self.advance(entry.at)
-        if entry.loop == self.loop:
-            if entry.kind == DECISION and entry.body is not None:
-                self._decision(entry, decode(Decided, entry.body))
-            elif entry.kind == REWARD and entry.body is not None:
-                self._reward(entry, decode(Rewarded, entry.body).value)
-            elif entry.kind == PAST and entry.body is not None:
+    def observe(self, entry: Entry, decided: Decided | None = None) -> list[Closed]:
+        """What this entry closes; then it is taken in: of a decision, what it says may be known already."""
+        due = self.next_close
+        closed = self.advance(entry.at) if due is not None and due <= entry.at else []
+        if entry.loop == self.loop and entry.body is not None:
+            if entry.kind == DECISION:
+                self._decision(entry, decided or decode(Decided, entry.body))
+            elif entry.kind in (ACTIVATION, REWARD):
+                self._spoken(entry)
+            elif entry.kind == PAST:
                 past = decode(Past, entry.body)
                 self.counts["past"] += 1
                 closed.append(Closed(entry.seq, entry.id, entry.at, entry.at, past.decided, past.reward, "past"))
-            elif entry.kind == ACTIVATION:
-                event = self._open.get(entry.id)
-                self.counts["activated" if event else "late activations"] += 1
-                if event is not None:
-                    event.active = True
         return closed
 
     def advance(self, at: int) -> list[Closed]:
@@ -112,38 +111,65 @@ class Joiner:
             self.counts[one.reason] += 1
             self.counts["clipped"] += one.clipped
             closed.append(one)
-        while self._early and (first := next(iter(self._early.values())))[0][0] + EARLY <= at:
-            self.counts["orphans"] += len(first)
-            del self._early[next(iter(self._early))]
+        while (first := self._first_early()) is not None and first.at + EARLY <= at:
+            self.counts["orphans" if first.kind == REWARD else "orphan activations"] += 1
+            del self._early[first.id][0]
+            if not self._early[first.id]:
+                del self._early[first.id]
         return closed
 
     def _decision(self, entry: Entry, decided: Decided) -> None:
-        early = [value for _, _, value in self._early.pop(entry.id, ())]
-        event = _Open(entry, decided, early)
-        self._open[entry.id] = event
+        event = self._open[entry.id] = _Open(entry, decided)
         heapq.heappush(self._closing, (event.closes, entry.seq, entry.id))
+        for one in self._early.pop(entry.id, ()):
+            self._take(event, one)
 
-    def _reward(self, entry: Entry, value: float) -> None:
+    def _spoken(self, entry: Entry) -> None:
+        """A reward, or an activation: of an open event, of one that has closed, or of none yet."""
         event = self._open.get(entry.id)
         if event is not None:
-            event.rewards.append(value)
+            self._take(event, entry)
         elif entry.of is not None:
-            self.counts["late"] += 1
+            self.counts["late" if entry.kind == REWARD else "late activations"] += 1
         else:
-            self._early.setdefault(entry.id, []).append((entry.at, entry.seq, value))
+            self._early.setdefault(entry.id, []).append(entry)
+            self._waiting.append(entry)
+
+    def _take(self, event: _Open, entry: Entry) -> None:
+        if entry.kind == REWARD:
+            event.rewards.append(decode(Rewarded, entry.body or b"").value)
+        else:
+            self.counts["activated"] += 1
+            event.active = True
+
+    def _first_early(self) -> Entry | None:
+        """The first that waits for its decision."""
+        while self._waiting:
+            first = self._waiting[0]
+            if (some := self._early.get(first.id)) and some[0] is first:
+                return first
+            self._waiting.popleft()  # its decision has come, or it was counted
+        return None
 
     @property
     def next_close(self) -> int | None:
-        """When the next window closes."""
-        return self._closing[0][0] if self._closing else None
+        """When the next window closes, or the next that waits for its decision has waited long enough."""
+        early, closes = self._first_early(), self._closing[0][0] if self._closing else None
+        if early is None:
+            return closes
+        return early.at + EARLY if closes is None else min(closes, early.at + EARLY)
 
     @property
     def n_open(self) -> int:
         """How many events wait."""
         return len(self._open)
 
+    def waiting(self, before: int) -> list[str]:
+        """The ids of events that are open, or have yet to be decided, of which an entry may be older than a time."""
+        return [*(event for event, one in self._open.items() if one.entry.at < before + EARLY), *self._early]
+
     def first_seq(self, end: int) -> int:
         """The first entry that open events and early rewards need; `end` if there is none."""
         waiting = [event.entry.seq for event in self._open.values()]
-        waiting += [seq for early in self._early.values() for _, seq, _ in early]
+        waiting += [one.seq for early in self._early.values() for one in early]
         return min(waiting, default=end)

@@ -1,29 +1,35 @@
 """The journal: everything a service ever accepted, in one order, each entry on disk before anybody is told of it.
 
 Entries are decisions, rewards, activations, settings, policies, erasures, and ticks of the clock. They are appended in
-groups, one transaction each, and never changed, but that the body of one who is to be forgotten is taken out.
+groups, one transaction each, and never changed, but that what one says who is to be forgotten is taken out.
 
 - `at`, microseconds since 1970, is given when an entry is appended, and grows from entry to entry whatever the clock
-  of the machine does: it is the only clock that anything learnt depends on.
+  of the machine does (`clock`): it is the only clock that anything learnt depends on.
 - `of` is the decision that a reward or an activation speaks of, if it was there already.
-- `sha256` chains the entries: of the one before, and of everything in this one, the body by its own hash.
+- What an entry says, its id, key and body, is hashed together with a random salt: `told_sha256`.
+- `sha256` chains the entries: of the one before, and of everything in this one, what it says by `told_sha256`.
 - A decision's id and an entry's `key` are there once in a loop: what comes again gets the entry that there is.
+
+Who is forgotten leaves the chain whole: salt, id, key and body go, and without the salt nobody can find out by trying
+what they were. Of such an entry remain its number, time, loop and kind, and the decision that it spoke of.
 
 A store (`sqlite`, `postgres`) keeps entries, and *facts*: named values that are replaced, such as the latest model.
 
->>> first = linked(bytes(32), 1, 5, Draft("shop", "tick", "", b"{}"), None)
->>> first.sha256 == linked(bytes(32), 1, 5, Draft("shop", "tick", "", b"{}"), None).sha256
-True
+>>> first = linked(bytes(32), 1, 5, Draft("shop", "decision", "e", b"{}"), None, b"salt")
 >>> unbroken(bytes(32), first), unbroken(bytes(32), msgspec.structs.replace(first, at=6))
+(True, False)
+>>> gone = msgspec.structs.replace(first, id="", body=None, salt=None)
+>>> unbroken(bytes(32), gone), unbroken(bytes(32), msgspec.structs.replace(gone, id="e"))
 (True, False)
 """
 
 import hashlib
-import time
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import msgspec
+
+from marginbandits.service.clock import Clock
 
 __all__ = [
     "ACTIVATION",
@@ -53,13 +59,14 @@ PAST = "past"
 EVENTS = DECISION, REWARD, ACTIVATION, PAST
 START = bytes(32)
 """What the first entry is chained to."""
+_CLOCK = Clock()
 
 
 class JournalError(Exception):
     """The journal is damaged, in use, or of another version."""
 
 
-class Draft(msgspec.Struct, frozen=True):
+class Draft(msgspec.Struct, frozen=True, gc=False):
     """What is to be appended; ids and keys are such as every store can keep."""
 
     loop: str
@@ -74,8 +81,8 @@ class Draft(msgspec.Struct, frozen=True):
                 raise ValueError(f"an id or key must be text without zeros and halves of characters, got {name[:80]!r}")
 
 
-class Entry(msgspec.Struct, frozen=True):
-    """What was appended; `body` is None once it has been erased."""
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """What was appended; once it has been erased, `body`, `salt` and `key` are None, and the id is empty."""
 
     seq: int
     at: int
@@ -85,7 +92,8 @@ class Entry(msgspec.Struct, frozen=True):
     key: str | None
     of: int | None
     body: bytes | None
-    body_sha256: bytes
+    salt: bytes | None
+    told_sha256: bytes
     sha256: bytes
 
 
@@ -119,12 +127,32 @@ class Journal(Protocol):
         """All settings, policies and erasures, in order."""
         ...
 
+    def holding(self, loop: str, text: bytes) -> list[Entry]:
+        """Decisions of a loop, and events of other logs, whose bodies have this in them, in order."""
+        ...
+
+    def speaking(self, loop: str, events: Sequence[str]) -> list[int]:
+        """The numbers of a loop's entries that have these ids and have not been erased: early rewards, too."""
+        ...
+
+    def kept(self, loop: str, until: int) -> list[int]:
+        """The numbers of a loop's events up to an entry that have not been erased, in order."""
+        ...
+
+    def span(self, loop: str) -> tuple[int, int] | None:
+        """The times of a loop's first and last decision that have not been erased."""
+        ...
+
     def last(self) -> Entry | None:
         """The newest."""
         ...
 
-    def erase(self, seqs: Iterable[int]) -> None:
-        """Take out these bodies, and what the disk remembers of them."""
+    def erase(self, seqs: Iterable[int]) -> int:
+        """Take out what these say; of how many it was there."""
+        ...
+
+    def scrub(self) -> bool:
+        """Have the disk forget what was taken out or replaced; False where somebody who reads does not let it yet."""
         ...
 
     def fact(self, name: str) -> bytes | None:
@@ -153,24 +181,31 @@ class Journal(Protocol):
 
 
 def now() -> int:
-    """Microseconds since 1970."""
-    return time.time_ns() // 1000
+    """Microseconds since 1970, by a clock that a moment's mistake does not move."""
+    return _CLOCK.now()
 
 
-def linked(before: bytes, seq: int, at: int, draft: Draft, of: int | None) -> Entry:
+def linked(before: bytes, seq: int, at: int, draft: Draft, of: int | None, salt: bytes) -> Entry:
     """The entry that a draft becomes after one whose hash is `before`."""
-    body = _hashed(draft.body)
-    link = _link(before, seq, at, draft.loop, draft.kind, draft.id, draft.key, of, body)
-    return Entry(seq, at, draft.loop, draft.kind, draft.id, draft.key, of, draft.body, body, link)
+    told = _told(salt, draft.id, draft.key, draft.body)
+    link = _link(before, seq, at, draft.loop, draft.kind, of, told)
+    return Entry(seq, at, draft.loop, draft.kind, draft.id, draft.key, of, draft.body, salt, told, link)
 
 
 def unbroken(before: bytes, entry: Entry) -> bool:
     """Whether an entry is what it was when it was appended after one whose hash is `before`; it may be erased."""
-    whole = entry.body is None or (type(entry.body) is bytes and _hashed(entry.body) == entry.body_sha256)
-    if not whole:  # SQLite would give text, if somebody wrote text
-        return False
-    told = (entry.seq, entry.at, entry.loop, entry.kind, entry.id, entry.key, entry.of, entry.body_sha256)
-    return _link(before, *told) == entry.sha256
+    if entry.body is None:
+        whole = (entry.id, entry.key, entry.salt) == ("", None, None)
+    elif type(entry.body) is not bytes or type(entry.salt) is not bytes:
+        return False  # SQLite would give text, if somebody wrote text
+    else:
+        whole = _told(entry.salt, entry.id, entry.key, entry.body) == entry.told_sha256
+    link = (entry.seq, entry.at, entry.loop, entry.kind, entry.of, entry.told_sha256)
+    return whole and _link(before, *link) == entry.sha256
+
+
+def _told(salt: bytes, id: str, key: str | None, body: bytes) -> bytes:
+    return _hashed(salt + msgspec.msgpack.encode((id, key, body)))
 
 
 def _link(before: bytes, *told: object) -> bytes:

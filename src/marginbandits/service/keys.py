@@ -1,27 +1,32 @@
 """Who may do what: keys of 32 random bytes, of which only a hash is kept.
 
 A key is for one loop, or for all ("*"), and has scopes. A loop has at most two keys of the same scopes, so that one can
-be replaced without a pause. Where a service has no keys at all, everybody who reaches it may do everything: such a
-service listens to its own machine alone.
+be replaced without a pause: there are two places for them, and who takes one has it, whoever else tries. Where a
+service has no keys at all, everybody who reaches it may do everything: such a service listens to its own machine alone.
 
     decide   decisions, activations       reward   rewards
-    read     the page, metrics, exports   admin    everything
+    read     the page, states, metrics    admin    everything
 """
 
 import hashlib
 import hmac
 import secrets
 import time
+from collections.abc import Iterable
 from typing import Literal, get_args
 
 import msgspec
 
 from marginbandits.service.journal import Journal, now
+from marginbandits.service.records import named
+from marginbandits.wording import suggestion
 
-__all__ = ["SCOPES", "Key", "Keys", "Scope"]
+__all__ = ["SCOPES", "Key", "Keys", "Scope", "scoped"]
 
 Scope = Literal["decide", "reward", "read", "admin"]
-SCOPES: tuple[str, ...] = get_args(Scope)
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+MOST, SHOWN = 2, 8
+"""Keys of the same scopes for a loop; digits of a hash by which a key is known."""
 _FRESH = 2.0
 """Seconds after which keys that another process made or took away are seen."""
 
@@ -33,6 +38,18 @@ class Key(msgspec.Struct, frozen=True):
     loop: str
     scopes: list[Scope]
     made: int
+
+
+def scoped(loop: str, scopes: Iterable[str]) -> list[Scope]:
+    """The scopes of a key that is wanted for a loop, in order; or why there can be none."""
+    if loop != "*":
+        named(loop)
+    given = set(scopes)
+    for scope in given - set(SCOPES):
+        raise ValueError(f"scope must be one of {', '.join(SCOPES)}, got {scope!r}")
+    if not given:
+        raise ValueError(f"scopes must be one or more of {', '.join(SCOPES)}")
+    return [scope for scope in SCOPES if scope in given]
 
 
 class Keys:
@@ -51,32 +68,33 @@ class Keys:
             self._until = time.monotonic() + _FRESH
         return self._known
 
-    def make(self, loop: str, scopes: list[Scope]) -> str:
-        """A new key: it is told once, and never again."""
-        for scope in scopes:
-            if scope not in SCOPES:
-                raise ValueError(f"scope must be one of {', '.join(SCOPES)}, got {scope!r}")
-        if not scopes:
-            raise ValueError(f"scopes must be one or more of {', '.join(SCOPES)}")
-        self._until = 0.0
-        wanted = sorted(set(scopes))
-        if sum((one.loop, sorted(one.scopes)) == (loop, wanted) for one in self.all()) >= 2:
-            raise ValueError(f"{loop!r} has two keys for {', '.join(wanted)}: take one away first")
+    def make(self, loop: str, scopes: Iterable[str], *, new: bool = False) -> str:
+        """A key, that is told once, and never again; for a loop that is not there yet, only if it may be `new`."""
+        wanted = scoped(loop, scopes)
+        there = {one.loop for one in self._journal.changes()}
+        if loop != "*" and not new and loop not in there:
+            raise ValueError(f"there is no loop {loop!r}{suggestion(loop, there) if there else ''}")
         secret = "mb_" + secrets.token_urlsafe(32)
-        key = Key(_hashed(secret), loop, sorted(set(scopes)), now())
-        self._journal.put(f"key/{key.sha256}", msgspec.json.encode(key))
+        key = msgspec.json.encode(Key(_hashed(secret), loop, wanted, now()))
+        places = (f"key/{loop}/{'+'.join(wanted)}/{place}" for place in range(MOST))
+        if not any(self._journal.first(place, key) == key for place in places):
+            raise ValueError(f"{loop!r} has two keys for {', '.join(wanted)}: take one away first")
         self._until = 0.0
         return secret
 
     def revoke(self, beginning: str) -> Key:
         """Take away the key whose hash begins so."""
+        if len(beginning) < SHOWN:
+            raise ValueError(f"give {SHOWN} digits of a key's hash, as `keys list` shows them, got {beginning!r}")
+        facts = self._journal.facts("key/").items()
+        keys = ((place, msgspec.json.decode(fact, type=Key)) for place, fact in facts)
+        found = [(place, key) for place, key in keys if key.sha256.startswith(beginning)]
+        if len(found) != 1:
+            raise ValueError(f"{len(found) or 'no'} keys have hashes that begin with {beginning[:64]!r}")
+        ((place, key),) = found
+        self._journal.put(place, None)
         self._until = 0.0
-        found = [one for one in self.all() if one.sha256.startswith(beginning)]
-        if len(beginning) < 8 or len(found) != 1:
-            raise ValueError(f"{len(found)} keys have hashes that begin with {beginning!r}: give 8 digits of one")
-        self._journal.put(f"key/{found[0].sha256}", None)
-        self._until = 0.0
-        return found[0]
+        return key
 
     def find(self, secret: str) -> Key | None:
         """The key, if it is one; every known one is looked at, in the same time."""

@@ -8,42 +8,26 @@ Everything here but `decide` is for one thread, which follows the journal; what 
 """
 
 import hashlib
-import uuid
+import os
+import time
+from collections import Counter
 from collections.abc import Iterator
 
 import msgspec
 
+from marginbandits.service.checkpoint import Checkpoint, DamagedError, opened
 from marginbandits.service.draws import draw, draws
 from marginbandits.service.join import Closed, Joiner
-from marginbandits.service.journal import DECISION, ERASURE, EVENTS, POLICY, SETTINGS, Draft, Entry, Journal
+from marginbandits.service.journal import DECISION, ERASURE, POLICY, SETTINGS, START, Draft, Entry, Journal
 from marginbandits.service.model import Model
 from marginbandits.service.records import Decided, Erased, Offer, Policy, Settings, decode, encode
 from marginbandits.service.requests import Answer, Ask, Chance
 from marginbandits.service.watch import Watch
 
-__all__ = ["DamagedError", "Loop", "answer", "read", "rebuilt"]
+__all__ = ["Loop", "answer", "closings", "read", "rebuilt", "settings_of"]
 
 AT_ONCE = 1000
 MOST_ACTIONS = 1000
-
-
-class DamagedError(Exception):
-    """A checkpoint that is not what was written; everything in it can be made again."""
-
-
-class Checkpoint(msgspec.Struct, frozen=True):
-    """Where a loop stood after entry `seen`: what was closed last, and from where open events are to be read again."""
-
-    policy: int
-    learnt: int
-    skipped: int
-    model: bytes
-    sha256: str
-    seen: int
-    first: int
-    closed: tuple[int, int]
-    counts: dict[str, int]
-    watch: bytes
 
 
 def read(journal: Journal, after: int = 0, until: int | None = None) -> Iterator[Entry]:
@@ -60,27 +44,30 @@ class Loop:
         self.name, self.secret = name, secret
         self.settings, self.model = Settings(), Model(Policy())
         self.joiner, self.watch = Joiner(name), Watch()
-        self.seen = 0
-        self._closed = (0, 0)
+        self.seen, self._head = 0, START
+        self.closed_last = (0, 0)
 
     # Deciding.
 
-    def decide(self, ask: Ask, key: str | None = None) -> Draft:
-        """What is to be written before the answer leaves."""
+    def decide(self, ask: Ask, key: str | None = None) -> tuple[Draft, Decided]:
+        """What is to be written before the answer leaves, and what that says."""
         settings, model = self.settings, self.model
         actions = _offers(ask, settings)
         places = {one.id: place for place, one in enumerate(actions)}
         if len(places) < len(actions):
             raise ValueError("actions must have ids that differ")
-        excluded = sorted({_place("excluded", one, places) for one in ask.excluded})
-        kept = [place for place in range(len(actions)) if place not in excluded]
+        kept, excluded, offered = list(range(len(actions))), [], actions
+        if ask.excluded:
+            excluded = sorted({_place("excluded", one, places) for one in ask.excluded})
+            kept = [place for place in kept if place not in excluded]
+            offered = [actions[place] for place in kept]
         if not kept:
             raise ValueError("at least one action must not be excluded")
         baseline = kept[0] if ask.baseline is None else _place("baseline", ask.baseline, places)
         if baseline in excluded:
             raise ValueError(f"baseline must not be excluded, got {ask.baseline!r}")
-        law, learnt = model.law(ask.context, [actions[place] for place in kept])
-        event = ask.event_id if ask.event_id is not None else uuid.uuid4().hex
+        law, learnt = model.law(ask.context, offered)
+        event = ask.event_id if ask.event_id is not None else _fresh_id()
         chance = settings.mode, settings.exploration, settings.holdback
         drawn = draw(draws(self.secret, event), law, kept, baseline, len(actions), *chance)
         body = Decided(
@@ -107,21 +94,34 @@ class Loop:
             unit=ask.unit,
             erasure=model.erasure,
         )
-        return Draft(self.name, DECISION, event, encode(body), key)
+        return Draft(self.name, DECISION, event, encode(body), key), body
 
     # Following the journal.
 
     def observe(self, entry: Entry, journal: Journal) -> None:
         """Take in the next entry."""
-        for closed in self.joiner.observe(entry):
-            self._learn(closed)
-        self.seen = entry.seq
-        if entry.loop != self.name or entry.body is None:
-            return
-        if entry.kind == DECISION:
-            self.watch.decision(entry, decode(Decided, entry.body))
-        else:
+        own = entry.loop == self.name and entry.body is not None
+        if own and entry.kind == ERASURE:  # if this is interrupted, what has been counted is not lost with who goes
+            self.keep(journal)
+        for closed in self._count(entry):
+            if closed.seq > self.model.policy.since:
+                self.model.learn(closed)
+        if own:
             self.change(entry, journal)
+
+    def _count(self, entry: Entry) -> list[Closed]:
+        """Join it, and count what there is to see; the events that it closes."""
+        own = entry.loop == self.name and entry.body is not None
+        decided = decode(Decided, entry.body or b"") if own and entry.kind == DECISION else None
+        fresh = [one for one in self.joiner.observe(entry, decided) if (one.closes, one.seq) > self.closed_last]
+        for closed in fresh:
+            self.closed_last = (closed.closes, closed.seq)
+            if closed.reason != "past":
+                self.watch.closed(closed)
+        self.seen, self._head = entry.seq, entry.sha256
+        if decided is not None:
+            self.watch.decision(entry, decided)
+        return fresh
 
     def change(self, entry: Entry, journal: Journal) -> None:
         """Take in settings, a policy or an erasure; a model that is not what it was is learnt from the journal."""
@@ -134,32 +134,43 @@ class Loop:
                 self.model = rebuilt(self.name, policy, journal, entry.seq)
         elif entry.kind == ERASURE and entry.body is not None:
             self._forget(entry, decode(Erased, entry.body), journal)
+            self.model = rebuilt(self.name, self.model.policy, journal, entry.seq)
 
     def _forget(self, entry: Entry, erased: Erased, journal: Journal) -> None:
-        """Bodies go, and then everything that was made of them is made again without them."""
-        old = (one for one in read(journal, 0, erased.until) if one.loop == self.name and one.kind in EVENTS)
-        journal.erase([*erased.entries, *(one.seq for one in old if one.body is not None)])
+        """Bodies go, then open events are read again without them; sums, in which nobody is seen, stay."""
+        spared = set(erased.spared)
+        journal.erase([*erased.entries, *(seq for seq in journal.kept(self.name, erased.until) if seq not in spared)])
         counts, first = self.joiner.counts, self.joiner.first_seq(entry.seq)
         self.joiner = Joiner(self.name)
         for one in read(journal, first - 1, entry.seq):
             self.joiner.observe(one)
         self.joiner.counts = counts
-        self.watch.forget(set(erased.events), erased.until)
-        self.model = rebuilt(self.name, self.model.policy, journal, entry.seq)
+        self.watch.forget(erased)
 
-    def _learn(self, closed: Closed) -> None:
-        key = (closed.closes, closed.seq)
-        if key > self._closed:
-            self._closed = key
-            if closed.seq > self.model.policy.since:
-                self.model.learn(closed)
-            if closed.reason != "past":
-                self.watch.closed(closed)
+    def retrace(self, journal: Journal, until: int | None = None) -> Policy:
+        """All but the model, from the journal alone, and the policy that decides then.
+
+        Of those who were erased nothing is known here, so sums begin anew with each erasure: of what remains of events
+        before, whoever asked to be forgotten would have chosen which count.
+        """
+        policy = self.model.policy
+        for entry in read(journal, 0, until):
+            self._count(entry)
+            if entry.loop == self.name and entry.body is not None:
+                if entry.kind == POLICY:
+                    policy = decode(Policy, entry.body)
+                elif entry.kind == ERASURE:
+                    self._forget(entry, decode(Erased, entry.body), journal)
+                    self.joiner.counts.clear()
+                    self.watch.anew(entry.seq)
+                else:
+                    self.change(entry, journal)
+        return policy
 
     @property
     def closed_at(self) -> int:
         """When the window of the last event that was taken in closed; 0 before the first."""
-        return self._closed[0]
+        return self.closed_last[0]
 
     # Checkpoints.
 
@@ -174,48 +185,52 @@ class Loop:
                 model=model,
                 sha256=sha256,
                 seen=self.seen,
+                head=self._head,
                 first=self.joiner.first_seq(self.seen + 1),
-                closed=self._closed,
+                closed=self.closed_last,
                 counts=dict(self.joiner.counts),
                 watch=self.watch.dumps(),
             )
         )
 
+    def keep(self, journal: Journal) -> None:
+        """Keep that."""
+        journal.put(f"checkpoint/{self.name}", self.checkpoint())
+
     def restore(self, journal: Journal, checkpoint: bytes | None) -> None:
         """As it stood, and on to the end of the journal; without a checkpoint from the beginning."""
-        if checkpoint is not None:
-            kept = self._resume(checkpoint, journal.changes())
-            for entry in read(journal, kept.first - 1, kept.seen):
-                self.joiner.observe(entry)
-            self._count(kept)
+        if checkpoint is None:
+            policy = self.retrace(journal)
+            self.model = rebuilt(self.name, policy, journal, self.seen)
+            return
+        kept = opened(checkpoint)
+        kept.follows(journal, self.name)
+        self._resume(kept, journal.changes())
+        for entry in read(journal, kept.first - 1, kept.seen):
+            self.joiner.observe(entry)
+        self.joiner.counts = Counter(kept.counts)
         for entry in read(journal, self.seen):
             self.observe(entry, journal)
 
     def follow(self, checkpoint: bytes | None, changes: list[Entry]) -> None:
         """As another process left it, with today's settings; before the first checkpoint nothing is learnt."""
         if checkpoint is not None:
-            self._count(self._resume(checkpoint, changes))
+            kept = opened(checkpoint)
+            self._resume(kept, changes)
+            self.joiner.counts = Counter(kept.counts)
         self._set([one for one in changes if one.kind == SETTINGS or checkpoint is None])
 
-    def _resume(self, checkpoint: bytes, changes: list[Entry]) -> Checkpoint:
+    def _resume(self, kept: Checkpoint, changes: list[Entry]) -> None:
+        self._set([one for one in changes if one.seq <= kept.seen])
+        if kept.policy != self.model.policy.number:
+            raise DamagedError(f"its policy is {kept.policy}, not {self.model.policy.number}")
         try:
-            kept = msgspec.msgpack.decode(checkpoint, type=Checkpoint)
-            self._set([one for one in changes if one.seq <= kept.seen])
-            if hashlib.sha256(kept.model).hexdigest() != kept.sha256 or kept.policy != self.model.policy.number:
-                raise ValueError("its model is another")
             self.model.loads(kept.model, kept.learnt, kept.skipped)
             self.watch = Watch.loads(kept.watch)
         except (msgspec.MsgspecError, ValueError) as error:
-            raise DamagedError(f"the checkpoint of {self.name!r} is damaged ({error})") from None
-        gone = [one.seq for one in changes if (one.loop, one.kind) == (self.name, ERASURE) and one.seq <= kept.seen]
-        self.model.erasure = max(gone, default=0)
-        self._closed = kept.closed
-        self.seen = kept.seen
-        return kept
-
-    def _count(self, kept: Checkpoint) -> None:
-        self.joiner.counts.clear()
-        self.joiner.counts.update(kept.counts)
+            raise DamagedError(str(error)) from None
+        self.model.erasure = _last_erasure(self.name, changes, kept.seen)
+        self.closed_last, self.seen, self._head = kept.closed, kept.seen, kept.head
 
     def _set(self, changes: list[Entry]) -> None:
         """Settings and policy as these leave them; a policy has learnt nothing yet."""
@@ -227,16 +242,31 @@ class Loop:
                     self.model = Model(decode(Policy, one.body))
 
 
-def rebuilt(name: str, policy: Policy, journal: Journal, until: int) -> Model:
-    """The model of a policy as it is after entry `until`, from the journal alone."""
-    model, joiner = Model(policy), Joiner(name)
+def settings_of(name: str, changes: list[Entry]) -> Settings | None:
+    """Those of a loop as these changes leave them; None before its first."""
+    found = [one.body for one in changes if (one.loop, one.kind) == (name, SETTINGS) and one.body is not None]
+    return decode(Settings, found[-1]) if found else None
+
+
+def closings(journal: Journal, name: str, until: int | None = None) -> Iterator[Closed]:
+    """All events of a loop that have closed by entry `until`, in order, from the journal alone."""
+    joiner = Joiner(name)
     for entry in read(journal, 0, until):
-        for closed in joiner.observe(entry):
-            if closed.seq > policy.since:
-                model.learn(closed)
-        if entry.kind == ERASURE and entry.loop == name:
-            model.erasure = entry.seq
+        yield from joiner.observe(entry)
+
+
+def rebuilt(name: str, policy: Policy, journal: Journal, until: int) -> Model:
+    """The model of a policy as it is after entry `until`."""
+    model = Model(policy)
+    for closed in closings(journal, name, until):
+        if closed.seq > policy.since:
+            model.learn(closed)
+    model.erasure = _last_erasure(name, journal.changes(), until)
     return model
+
+
+def _last_erasure(name: str, changes: list[Entry], until: int) -> int:
+    return max((one.seq for one in changes if (one.loop, one.kind) == (name, ERASURE) and one.seq <= until), default=0)
 
 
 def _offers(ask: Ask, settings: Settings) -> list[Offer]:
@@ -248,23 +278,26 @@ def _offers(ask: Ask, settings: Settings) -> list[Offer]:
     return [Offer(one) if isinstance(one, str) else one for one in given]
 
 
+def _fresh_id() -> str:
+    """48 bits of the time and 80 of chance: what is new is near to what is new in an index, too."""
+    return f"{time.time_ns() // 1_000_000:012x}{os.urandom(10).hex()}"
+
+
 def _place(name: str, action: str, places: dict[str, int]) -> int:
     if action not in places:
         raise ValueError(f"{name} must be among the actions, got {action[:80]!r}")
     return places[action]
 
 
-def answer(entry: Entry) -> Answer:
+def answer(event: str, decided: Decided) -> Answer:
     """What is told of a decision that has been written."""
-    assert entry.body is not None
-    decided = decode(Decided, entry.body)
-    ids = [one.id for one in decided.actions]
-    order = sorted(range(len(ids)), key=lambda place: (place != decided.chosen, -decided.probabilities[place], place))
+    ids, probabilities = [one.id for one in decided.actions], decided.probabilities
+    order = sorted(range(len(ids)), key=lambda place: (place != decided.chosen, -probabilities[place], place))
     return Answer(
-        event_id=entry.id,
+        event_id=event,
         action=ids[decided.chosen],
-        probability=decided.probabilities[decided.chosen],
-        ranking=[Chance(ids[place], decided.probabilities[place]) for place in order],
+        probability=probabilities[decided.chosen],
+        ranking=[Chance(ids[place], probabilities[place]) for place in order],
         model=f"{decided.policy}.{decided.learnt}",
         held=decided.held,
     )

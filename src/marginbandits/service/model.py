@@ -48,6 +48,8 @@ def built(policy: Policy) -> Learner:
     kind = LEARNERS.get(policy.learner)
     if kind is None:
         raise ValueError(f"no learner is called {quoted(policy.learner)}{suggestion(policy.learner, LEARNERS)}")
+    if policy.parameters.get("seed", 0) is None:
+        raise ValueError("seed must be a number, got null: a model could not be made again")
     given: dict[str, Any] = {"n_actions": 10, "seed": 0, **policy.parameters, "reward_range": policy.reward_range}
     try:
         return kind(**given)

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from marginbandits.service.door import LONGEST_KEY
 from marginbandits.service.keys import Scope
 from marginbandits.service.requests import Problem
 
@@ -20,7 +21,16 @@ _REFUSALS = {
     "413": "too large",
     "429": "too much, or too fast",
     "500": "our fault",
+    "503": "it is written, but not taken in yet",
 }
+
+
+_PLAIN = {
+    "/metrics": ("metrics", "Counts and gauges, as Prometheus reads them.", "text/plain"),
+    "/page/{loop}": ("page", "What a loop does, for people.", "text/html"),
+    "/page/{loop}/event": ("event", "One decision, for people.", "text/html"),
+}
+"""What is read as text: its name, what it is, and its kind; errors of pages are pages."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,7 @@ def document(operations: list[Operation]) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for one in operations:
         paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, by_type)
+    paths |= {path: {"get": _read(path, *told)} for path, told in _PLAIN.items()}
     return {
         "openapi": "3.1.0",
         "info": {"title": "marginbandits", "version": "1", "description": "Decide, log, join, learn, deploy."},
@@ -51,6 +62,29 @@ def document(operations: list[Operation]) -> dict[str, Any]:
             "schemas": components,
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
+    }
+
+
+_LOOP = {
+    "name": "loop",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"},
+}
+
+
+def _read(path: str, name: str, what: str, kind: str) -> dict[str, Any]:
+    errors = "application/json" if path == "/metrics" else kind
+    parameters = [_LOOP] if "{loop}" in path else []
+    if path.endswith("/event"):
+        parameters.append({"name": "id", "in": "query", "required": True, "schema": {"type": "string"}})
+    refusals = {status: {"description": why, "content": {errors: {}}} for status, why in _REFUSALS.items()}
+    return {
+        "operationId": name,
+        "summary": what,
+        "security": [{"key": []}],
+        "parameters": parameters,
+        "responses": {"200": {"description": "done", "content": {kind: {"schema": {"type": "string"}}}}, **refusals},
     }
 
 
@@ -68,10 +102,9 @@ def _operation(one: Operation, by_type: dict[str, Any]) -> dict[str, Any]:
         found["security"] = [{"key": []}]
     parameters: list[dict[str, Any]] = []
     if "{loop}" in one.path:
-        name = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"}
-        parameters.append({"name": "loop", "in": "path", "required": True, "schema": name})
+        parameters.append(_LOOP)
     if one.method == "POST":
-        key = {"type": "string", "maxLength": 200}
+        key = {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY}
         parameters.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": key})
     if parameters:
         found["parameters"] = parameters

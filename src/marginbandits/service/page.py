@@ -2,10 +2,10 @@
 
     /                        all loops, or the only one
     /page/{loop}             one loop; with ?every=10 it comes again by itself
-    /page/{loop}/event?id=   one decision: all probabilities, rewards, and what the model of now says of it
+    /page/{loop}/event?id=   one decision: its context, all probabilities, rewards, and what the model of now says of it
 
 A browser asks for the key as a password, whatever the user's name. Of contexts nothing is shown but the values of a
-segment and, on the page of one decision, the entries that move the model most.
+segment; on the page of one decision, its own.
 """
 
 import base64
@@ -24,11 +24,12 @@ from starlette.routing import Route
 from marginbandits.service import page_parts as parts
 from marginbandits.service.core import Service
 from marginbandits.service.door import Door, RefusedError
+from marginbandits.service.following import FAR_AHEAD
 from marginbandits.service.journal import now
 from marginbandits.service.loop import Loop
 from marginbandits.service.page_event import event_page
 from marginbandits.service.series import found
-from marginbandits.service.wording import Units, count, moment, share, verdict
+from marginbandits.service.wording import Units, age, count, moment, share, verdict
 
 __all__ = ["loop_page", "page_routes", "whole"]
 
@@ -78,14 +79,14 @@ def loop_page(service: Service, loop: Loop, every: int | None = None) -> Respons
         *(f'<p class="alarm" role="alert">{one}</p>' for one in _alarms(service, loop)),
         f'<p class="verdict">{first}{stressed}{escape(last)}</p>',
         parts.tiles(four, units),
-        parts.figures(seen, units),
+        parts.figures(seen, units, now()),
         '<p class="note">Each interval is of a mean reward so far, and with probability 95% right at all times: one '
         "may look, and stop, whenever one likes. What counts are events decided Online whose windows are over"
         f"{since}.</p>",
     ]
     if seen.decisions:
         body += ["<h2>Actions</h2>", parts.by_action(seen, units)]
-        if seen.segments:
+        if seen.segment is not None:
             body += [f"<h2>Segments: {escape(seen.segment or '')}</h2>", parts.by_segment(seen, units)]
     body += ["<h2>Join</h2>", parts.health(loop), "<h2>Model</h2>", parts.model(loop, seen, now())]
     body += ["<h2>Draws</h2>", parts.draws(loop.watch.audit)]
@@ -97,7 +98,9 @@ def loop_page(service: Service, loop: Loop, every: int | None = None) -> Respons
 def _alarms(service: Service, loop: Loop) -> list[str]:
     found = []
     if service.failure is not None:
-        found.append("Learning has stopped: decisions go on with the model there is. The server's log says why.")
+        found.append("Learning fails: decisions go on with the model there is. The server's log says why.")
+    if service.ahead > FAR_AHEAD:
+        found.append(f"The journal's clock is {age(round(service.ahead * 1e6))} ahead: until then no window closes.")
     if loop.watch.audit.alarmed:
         found.append("What was chosen does not follow the probabilities that were told: trust no number below.")
     return found

@@ -3,40 +3,92 @@
 from html import escape
 from urllib.parse import quote
 
+import msgspec
+
 from marginbandits.service.charts import bar
 from marginbandits.service.core import Service, UnknownError
-from marginbandits.service.journal import REWARD
-from marginbandits.service.loop import Loop
+from marginbandits.service.join import EARLY, Closed, Joiner
+from marginbandits.service.journal import REWARD, Entry, Journal
+from marginbandits.service.loop import AT_ONCE, Loop
 from marginbandits.service.page_parts import table
 from marginbandits.service.records import Decided, Rewarded, decode
 from marginbandits.service.wording import Units, moment, share
 
 __all__ = ["event_page"]
 
-MOST_EFFECTS = 5
+MOST_EFFECTS, LONGEST = 5, 20_000
+"""Entries that are shown to move a prediction; characters of a context."""
+_EFFECTS = (
+    '<p class="note">An entry moves a prediction by what is predicted with it, less what would be with what is usual '
+    "in its place: a category's others, a number's mean, no such word. An entry within another is named by both, as in "
+    "user.country.</p>"
+)
 
 
 def event_page(service: Service, loop: Loop, event: str) -> list[str]:
     """All of it; an event that is not there, or was erased, is unknown."""
-    entry = service.journal.find(loop.name, event)
+    entry = None if "\0" in event else service.journal.find(loop.name, event)
     if entry is None or entry.body is None:
         raise UnknownError(f"there is no event {event[:80]!r}")
     decided = decode(Decided, entry.body)
     units = Units(decided.reward_range)
+    spoken = [*_early(service.journal, entry), *service.journal.of(entry.seq)]
     rewards = [
         f"{units.raw(decode(Rewarded, one.body).value)} at {moment(one.at)} UTC"
-        for one in service.journal.of(entry.seq)
+        for one in spoken
         if one.kind == REWARD and one.body is not None
     ]
     rewarded = "; ".join(rewards) if rewards else "none has come"
+    joined = _joined(service.journal, entry, spoken, units)
     return [
         f'<nav><a href="/page/{quote(loop.name, safe="")}">{escape(loop.name)}</a></nav>',
         f"<h1>A decision</h1><p><code>{escape(event)}</code></p>",
         f'<p class="note">{moment(entry.at)} UTC, {decided.mode}, policy {decided.policy} after {decided.learnt:,} '
-        f"events; {_why(decided)}. Rewards: {rewarded}.</p>",
+        f"events; {_why(decided)}.</p>",
+        f'<p>{joined} <span class="note">Rewards: {rewarded}.</span></p>',
+        f"<h2>What was known</h2><pre>{escape(_written(decided.context))}</pre>",
+        "<h2>What was offered</h2>",
         _offered(decided),
         _explained(loop, decided, units),
     ]
+
+
+def _early(journal: Journal, entry: Entry) -> list[Entry]:
+    """What spoke of a decision before it was there."""
+    found: list[Entry] = []
+    before = entry.seq
+    while before > 1:
+        some = journal.entries(max(before - 1 - AT_ONCE, 0), AT_ONCE, before - 1)
+        found = [one for one in some if (one.loop, one.id) == (entry.loop, entry.id)] + found
+        if not some or some[0].at + EARLY < entry.at:
+            break
+        before = some[0].seq
+    return [one for one in found if one.of is None and one.at + EARLY > entry.at]
+
+
+def _joined(journal: Journal, entry: Entry, spoken: list[Entry], units: Units) -> str:
+    """What it was worth in the end, by the same rules as what is learnt."""
+    joiner, last = Joiner(entry.loop), journal.last()
+    for one in sorted([entry, *spoken], key=lambda one: one.seq):
+        for closed in joiner.observe(one):
+            return _closed(closed, units)
+    until = joiner.next_close or 0
+    for closed in joiner.advance(0 if last is None else last.at):
+        return _closed(closed, units)
+    return f"Its window is open until {moment(until)} UTC."
+
+
+def _closed(closed: Closed, units: Units) -> str:
+    if closed.reason == "inactive":
+        return "It was deferred, and not activated: it is not learnt."
+    what = "the default, as none came" if closed.reason == "default" else f"by {closed.decided.aggregation}"
+    return f"Its reward is <b>{units.raw(closed.reward)}</b>, {what}{', cut to the range' if closed.clipped else ''}."
+
+
+def _written(context: object) -> str:
+    """A context as JSON."""
+    text = msgspec.json.format(msgspec.json.encode(context), indent=2).decode()
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n… {len(text) - LONGEST:,} more characters"
 
 
 def _why(decided: Decided) -> str:
@@ -93,6 +145,8 @@ def _explained(loop: Loop, decided: Decided, units: Units) -> str:
                 f'<td data-label="Moved most by" class="text wide">{", ".join(moved)}</td>',
             ]
         )
-    return head + table(
-        ("Action", "Predicted reward", '<th scope="col" class="left">Moved most by</th>'), rows, "cards"
+    return (
+        head
+        + table(("Action", "Predicted reward", '<th scope="col" class="left">Moved most by</th>'), rows, "cards")
+        + _EFFECTS
     )

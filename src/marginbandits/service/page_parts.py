@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from urllib.parse import quote
 
+from marginbandits.service.audit import ALARM, Audit
 from marginbandits.service.charts import Line, Point, bar, chart, key
-from marginbandits.service.draws import ALARM, Audit
 from marginbandits.service.loop import Loop
 from marginbandits.service.series import MINUTE, Four, Series, Stand, found
-from marginbandits.service.tallies import Tally
+from marginbandits.service.tallies import NONE, Tally
 from marginbandits.service.watch import Recent, Seen
 from marginbandits.service.wording import Units, age, count, moment, share
 
@@ -28,6 +28,7 @@ _HEALTH = {
     "orphans": "rewards without a decision",
     "clipped": "rewards beyond their range, cut to it",
     "late activations": "activations after the window",
+    "orphan activations": "activations without a decision",
 }
 
 
@@ -56,17 +57,18 @@ def tiles(four: Four, units: Units) -> str:
     ]
     parts = []
     for kind, name, one, words, note in shown:
-        value, between = (words(one.value), units.between(one, words)) if one.n else ("–", "no events yet")
+        value, between = (words(one.value), units.between(one, words)) if one.n else ("–", "no data yet")
         parts.append(
             f'<div class="tile {kind}"><h3>{name}</h3><b>{value}</b><span>{between}</span><span>{note}</span></div>'
         )
     return f'<div class="tiles">{"".join(parts)}</div>'
 
 
-def figures(seen: Seen, units: Units) -> str:
+def figures(seen: Seen, units: Units, now: int) -> str:
     """Rewards so far, their difference, rewards of each time, and how many decisions there were."""
     series = next((one for one in seen.series if one.whole), seen.series[-1])
-    stands = [one for one in series.until(seen.stand) if one.paired.up.n]
+    every = series.until(seen.stand)
+    stands = [one for one in every if one.paired.up.n]
     if not stands:
         return ""
     width = "minute" if series.width == MINUTE else "hour" if series is seen.series[1] else "day"
@@ -79,7 +81,8 @@ def figures(seen: Seen, units: Units) -> str:
         for stand, four in zip(stands, several, strict=True):
             if (one := four[place]).n:
                 value, below, above = (low + scale * y for y in (one.value, one.low, one.high))
-                points.append(Point(stand.start + series.width, value, below, above, one.n >= enough))
+                at = max(min(stand.start + series.width, now), stand.start)  # the last time is not over yet
+                points.append(Point(at, value, below, above, one.n >= enough))
         return Line(name, kind, points)
 
     rewards = [
@@ -88,33 +91,53 @@ def figures(seen: Seen, units: Units) -> str:
         line("always the baseline", "base", 2, units.width, units.low),
     ]
     lift = line(f"bandit less {than}", "lift", 3, units.width, 0.0)
-    each = _each(stands, series, units)
+    each = _each(every, series, units, now)
     parts = [
         _figure("Reward so far, with 95% intervals", rewards),
         _figure(f"Bandit less {than} so far, with its 95% interval", [lift], zero=True, legend=False),
         _figure(f"Reward in each {width}", each[:2]),
         _figure(f"Decisions in each {width}", each[2:], zero=True, legend=False),
     ]
-    return f'<div class="charts">{"".join(parts)}</div>'
+    told = (
+        f"Each {width} is shown where it begins; a hollow dot is the one that is under way. Where no event closed, no "
+    )
+    return f'<div class="charts">{"".join(parts)}</div><p class="note">{told}reward is shown.</p>'
 
 
-def _each(stands: Sequence[Stand], series: Series, units: Units) -> list[Line]:
-    """What happened between two stands: their difference. The time that runs is left out, unless it is all there is."""
-    lines: list[tuple[str, str, list[Point]]] = [
-        ("bandit", "bandit", []),
-        ("holdback", "held", []),
-        ("decisions", "count", []),
-    ]
-    whole = stands[:-1] or stands
-    for before, now in zip([Stand(), *whole], whole, strict=False):
-        at = now.start + series.width
-        for place, (one, other) in enumerate(((before.bandit, now.bandit), (before.held, now.held))):
+def _each(stands: Sequence[Stand], series: Series, units: Units, now: int) -> list[Line]:
+    """What happened in each time, where it begins: the difference of two stands. Times without any are there, too."""
+    rewards: tuple[list[Point], list[Point]] = ([], [])
+    counts: list[Point] = []
+    pairs = list(zip([Stand(), *stands], stands, strict=False))
+    for before, after in pairs if series.whole else pairs[1:]:  # else what was before the first has gone
+        at = after.start
+        for points, (one, other) in zip(
+            rewards, ((before.bandit, after.bandit), (before.held, after.held)), strict=True
+        ):
             if (n := other.up.n - one.up.n) > 0:
                 value = units.low + units.width * (other.up.total - one.up.total) / n
-                lines[place][2].append(Point(at, value, value, value))
-        n = now.decisions - before.decisions
-        lines[2][2].append(Point(at, n, n, n))
-    return [Line(*one) for one in lines]
+                points.append(Point(at, value, value, value))
+        _nothing_until(counts, at, series.width)
+        n = after.decisions - before.decisions
+        counts.append(Point(at, n, n, n))
+    begun = now // series.width * series.width
+    if counts and counts[-1].at < begun <= counts[-1].at + series.width * series.most:
+        _nothing_until(counts, begun + series.width, series.width)
+    last = counts[-1].at if counts else 0
+    return [
+        *(
+            Line(name, kind, points, series.width, bool(points) and points[-1].at == last)
+            for name, kind, points in zip(("bandit", "holdback"), ("bandit", "held"), rewards, strict=True)
+        ),
+        Line("decisions", "count", counts, running=bool(counts)),
+    ]
+
+
+def _nothing_until(counts: list[Point], at: int, width: int) -> None:
+    """Between the last of these and a time nothing was counted."""
+    if counts and counts[-1].at + width < at:
+        first, last = counts[-1].at + width, at - width
+        counts += [Point(one, 0.0, 0.0, 0.0) for one in dict.fromkeys((first, last))]
 
 
 def _figure(title: str, lines: Sequence[Line], *, zero: bool = False, legend: bool = True) -> str:
@@ -148,6 +171,11 @@ def _mean(one: Tally, units: Units) -> str:
 
 def by_segment(seen: Seen, units: Units) -> str:
     """Traffic, both rewards, and the likeliest actions of each part."""
+    path = f"<code>{escape(seen.segment or '')}</code>"
+    if not seen.segments:
+        return f'<p class="note">No decision has been made since the segment is {path}.</p>'
+    if set(seen.segments) == {NONE}:
+        return f'<p class="note">No context has a word or a number at {path}: is the segment spelt right?</p>'
     total, rows = max(seen.decisions, 1), []
     for name, one in sorted(seen.segments.items(), key=lambda one: -one[1].decisions):
         likely = sorted(one.table.rows.items(), key=lambda row: -row[1].weight)[:LIKELY]

@@ -20,7 +20,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from marginbandits.service.journal import Draft, Entry, JournalError
 from marginbandits.service.sqlite import copied
-from marginbandits.service.store import FACT, FORMAT, INSERT, TABLES, TAIL, Store
+from marginbandits.service.store import ERASE, FACT, FORMAT, INSERT, TABLES, TAIL, Store
 
 __all__ = ["Postgres"]
 
@@ -29,6 +29,11 @@ _LOCKS = 7_236_946
 _TYPES = {"INTEGER": "BIGINT", "BLOB": "BYTEA"}
 _ALIVE = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=2"
 """So that a machine that is gone does not hold a lock."""
+_OLDER = (
+    "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    " AND backend_xmin IS NOT NULL AND xact_start < ?"
+)
+"""Transactions that may still read what was there before."""
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -81,7 +86,7 @@ class Postgres(Store):
     """A `Journal` in a database."""
 
     shared = True
-    _MANY = "= ANY(?)"
+    _MANY, _HOLDS = "= ANY(?)", "position(?::bytea in body) > 0"
 
     def __init__(self, url: str, *, durability: str = "full", serving: bool = True) -> None:
         self._writing, self._reading, self._leading = (_Line(url, durability) for _ in range(3))
@@ -130,11 +135,18 @@ class Postgres(Store):
             with self._reading.open() as db:
                 return _ask(db, query, given)
 
-    def erase(self, seqs: Iterable[int]) -> None:
-        """Bodies go from the table; the database's own log keeps them until it is recycled."""
+    def erase(self, seqs: Iterable[int]) -> int:
+        """From the table; the database's files have it until `scrub`, its own log until that is recycled."""
         with self._writing.open() as db:
-            db.execute(_own("UPDATE entry SET body = NULL WHERE seq = ANY(?)"), (list(seqs),))
+            return db.execute(_own(ERASE + "= ANY(?)"), (list(seqs),)).rowcount
+
+    def scrub(self) -> bool:
+        """Vacuum; a transaction from before keeps what it may yet read."""
+        with self._writing.open() as db:
+            before = _ask(db, "SELECT clock_timestamp()")[0]
             db.execute("VACUUM entry")
+            db.execute("VACUUM fact")
+            return _ask(db, _OLDER, before) == []
 
     def put(self, name: str, value: bytes | None) -> None:
         """Replace a named value."""

@@ -8,19 +8,35 @@
     erasure      Erased      whose bodies were taken out
     past         Past        an event of another log
 
-So an event can be joined, learnt and audited from its entries alone, whatever the loop is set to today.
+So an event can be joined, learnt and audited from its entries alone, whatever the loop is set to today. What is decoded
+of JSON cannot refer to itself, so the many records of events are none of the garbage collector's business (gc=False).
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
 
-__all__ = ["Decided", "Erased", "Offer", "Past", "Policy", "Rewarded", "Settings", "decode", "encode"]
+from marginbandits.service.explaining import converted
+
+__all__ = [
+    "Decided",
+    "Erased",
+    "Offer",
+    "Past",
+    "Policy",
+    "Rewarded",
+    "Settings",
+    "changed",
+    "decode",
+    "encode",
+    "named",
+]
 
 T = TypeVar("T")
-Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-Event = Annotated[str, Meta(min_length=1, max_length=256)]
+Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*(?![\s\S])")]
+Event = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00]*$")]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Seconds = Annotated[float, Meta(gt=0.0, le=60 * 86400.0)]
 Aggregation = Literal["earliest", "sum", "mean", "median", "min", "max"]
@@ -28,7 +44,7 @@ Mode = Literal["Online", "Apprentice", "LoggingOnly"]
 Number = Annotated[float, Meta(ge=-1e15, le=1e15)]
 
 
-class Offer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Offer(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """An action that may be chosen, and what is known of it."""
 
     id: Event
@@ -62,10 +78,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exploration: Share = 0.0
     holdback: Share = 0.0
     mode: Mode = "Online"
-    actions: Annotated[list[Offer], Meta(max_length=1000)] | None = None
+    actions: Annotated[list[Event | Offer], Meta(max_length=1000)] | None = None
     strict: bool = False
-    retention_days: Annotated[float, Meta(gt=0.0)] | None = None
-    most_per_second: Annotated[float, Meta(gt=0.0)] | None = None
+    retention_days: Annotated[float, Meta(gt=0.0, le=36500.0)] | None = None
+    most_per_second: Annotated[float, Meta(ge=0.01, le=1e6)] | None = None
     segment: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
 
     def __post_init__(self) -> None:
@@ -74,12 +90,31 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"reward_range must be a low end below a high one, got {low} and {high}")
         if not low <= self.default <= high:
             raise ValueError(f"default must be within reward_range, got {self.default}")
-        ids = [one.id for one in self.actions or ()]
+        ids = [one if isinstance(one, str) else one.id for one in self.actions or ()]
         if len(set(ids)) < len(ids):
             raise ValueError("actions must have ids that differ")
 
 
-class Decided(msgspec.Struct, frozen=True, omit_defaults=True):
+def changed(settings: Settings, given: Mapping[str, Any]) -> Settings:
+    """The same settings, but for those that are named.
+
+    >>> changed(Settings(window=5.0, holdback=0.1), {"window": 12.0}).holdback
+    0.1
+    """
+    found: Settings = converted({**msgspec.to_builtins(settings), **given}, Settings, "settings")
+    return found
+
+
+def named(loop: str) -> str:
+    """A loop's name; or a ValueError that says what one is."""
+    try:
+        return msgspec.convert(loop, Name)
+    except msgspec.ValidationError:
+        rule = "1 to 64 letters, digits, _, . and -, the first a letter or a digit"
+        raise ValueError(f"a loop's name must be {rule}, got {loop[:80]!r}") from None
+
+
+class Decided(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A decision. Places are those of `actions`; excluded ones have probability 0.
 
     `law` is the learner's own, of those that are not excluded, in order; `shadow` what it would have chosen where the
@@ -111,13 +146,17 @@ class Decided(msgspec.Struct, frozen=True, omit_defaults=True):
     format: int = 1
 
 
-class Rewarded(msgspec.Struct, frozen=True):
+class Nothing(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """What is there by being there."""
+
+
+class Rewarded(msgspec.Struct, frozen=True, gc=False):
     """What an event was worth."""
 
     value: float
 
 
-class Past(msgspec.Struct, frozen=True):
+class Past(msgspec.Struct, frozen=True, gc=False):
     """What another log says of an event, as if it had been decided here."""
 
     decided: Decided
@@ -125,17 +164,35 @@ class Past(msgspec.Struct, frozen=True):
 
 
 class Erased(msgspec.Struct, frozen=True):
-    """What was forgotten: a subject's entries and events, and the hash of who it was; or all `until` an entry."""
+    """What was forgotten: the entries of a subject, which is named by an HMAC under the loop's secret; or all events.
+
+    Of all events everything `until` an entry is, but what is `spared`: what those that were open then need.
+    """
 
     entries: list[int] = []
-    events: list[str] = []
-    subject_sha256: str = ""
+    subject: str = ""
     until: int = 0
+    spared: list[int] = []
+
+    def covers(self, seq: int) -> bool:
+        """Whether an event's entry was to be forgotten."""
+        return seq in self.entries or (seq <= self.until and seq not in self.spared)
 
 
 _ENCODER = msgspec.json.Encoder()
-_KINDS = (Decided, Rewarded, Settings, Policy, Past, Erased)
+_KINDS = (Decided, Rewarded, Settings, Policy, Past, Erased, Nothing)
 _DECODERS: dict[type, Any] = {kind: msgspec.json.Decoder(kind) for kind in _KINDS}
+BODIES: dict[str, type] = {
+    "decision": Decided,
+    "reward": Rewarded,
+    "activation": Nothing,
+    "tick": Nothing,
+    "settings": Settings,
+    "policy": Policy,
+    "erasure": Erased,
+    "past": Past,
+}
+"""What the body of an entry is, by its kind."""
 
 
 def encode(body: msgspec.Struct) -> bytes:

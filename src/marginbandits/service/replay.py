@@ -1,12 +1,19 @@
-"""Everything again, from the journal alone: its chain, every decision, and the model.
+"""Everything again, from the journal alone: its chain, every decision, the model, and what the page shows.
 
-- every entry is chained to the one before, and its body is the one that was chained;
-- every decision's law is what the model of its policy gives after the events it says it had learnt; its probabilities
-  are made from that law, and its choice from them and the loop's secret;
-- the latest model that was kept is, byte for byte, the one that the journal makes.
+- every entry is chained to the one before, says what was chained, and can be read; what is gone is an event's, and
+  an erasure names it; what an erasure names is gone;
+- every decision was made by settings and a policy that the loop had, after events that had closed; its law is what
+  that model gives, and all that was drawn is drawn again from the law and the loop's secret;
+- what was kept of a loop is what the journal makes: the model byte for byte, and the sums of the page;
+- the journal has the last entry that was learnt from.
 
-Decisions of models from before the last erasure of their loop rest on events that are gone: their laws cannot be made
-again, and are counted as such. Laws are compared to the last bit, which holds on the kind of processor that decided.
+Laws that rest on what was erased since cannot be made again, and are counted as such: those of decisions that came
+after an event which is gone, by models that may have learnt it. They were drawn all the same, and that is looked at.
+Sums can be made again where nothing has been erased. Laws are compared to the last bit, which holds on the kind of
+processor that decided.
+
+Who can write the journal's file and knows its secrets can make all of it anew, as if it had always been so. What this
+finds is damage, and what is not consistent; against the rest there are copies of `sha256` elsewhere.
 """
 
 from collections import defaultdict
@@ -14,17 +21,20 @@ from collections.abc import Iterator
 
 import msgspec
 
+from marginbandits.service.checkpoint import Checkpoint, DamagedError, opened
 from marginbandits.service.draws import draw, draws
-from marginbandits.service.join import Closed, Joiner
-from marginbandits.service.journal import CHANGES, DECISION, ERASURE, POLICY, START, Entry, Journal, unbroken
-from marginbandits.service.loop import Checkpoint, read
+from marginbandits.service.gone import Gone
+from marginbandits.service.join import Joiner
+from marginbandits.service.journal import DECISION, POLICY, SETTINGS, START, Entry, Journal, JournalError, unbroken
+from marginbandits.service.loop import Loop, read
 from marginbandits.service.model import Model
-from marginbandits.service.records import Decided, Policy, decode
+from marginbandits.service.records import BODIES, Decided, Policy, Settings, decode
 
 __all__ = ["Verdict", "verified"]
 
 MOST = 20
 """Faults that are told one by one."""
+_SET = "window", "default", "reward_range", "aggregation", "mode", "exploration", "holdback"
 
 
 class Verdict(msgspec.Struct):
@@ -47,18 +57,26 @@ class Verdict(msgspec.Struct):
 
 def verified(journal: Journal) -> Verdict:
     """The verdict on a journal; where its chain is broken, on that alone."""
-    verdict = Verdict()
-    _chain(journal, verdict)
+    verdict, kept = Verdict(), journal.facts("checkpoint/")
+    last = journal.last()
+    end = 0 if last is None else last.seq
+    _chain(journal, end, verdict)
     if verdict.n_faults:
         return verdict  # what is made from entries that are not what they were says nothing
-    for loop in dict.fromkeys(one.loop for one in journal.changes()):
-        _decisions(journal, loop, verdict)
+    changes = [one for one in journal.changes() if one.seq <= end]
+    gone = Gone(changes)
+    names = dict.fromkeys(one.loop for one in changes)
+    for name in [one.partition("/")[2] for one in kept]:
+        if name not in names:
+            verdict.fault(f"something is kept of a loop {name!r}, which is not in the journal")
+    for name in names:
+        _Loop(journal, name, end, gone, verdict).look(kept.get(f"checkpoint/{name}"))
     return verdict
 
 
-def _chain(journal: Journal, verdict: Verdict) -> None:
+def _chain(journal: Journal, end: int, verdict: Verdict) -> None:
     before, seq, at = START, 0, 0
-    for entry in read(journal):
+    for entry in read(journal, 0, end):
         verdict.entries += 1
         if entry.seq != seq + 1:
             verdict.fault(f"entries {seq + 1} to {entry.seq - 1} are missing")
@@ -66,85 +84,150 @@ def _chain(journal: Journal, verdict: Verdict) -> None:
             verdict.fault(f"entry {entry.seq} is not later than the one before")
         if not unbroken(before, entry):
             verdict.fault(f"entry {entry.seq} ({entry.kind} of {entry.loop!r}) is not what was written")
+        elif entry.body is not None and not _readable(entry):
+            verdict.fault(f"entry {entry.seq} ({entry.kind} of {entry.loop!r}) cannot be read")
         before, seq, at = entry.sha256, entry.seq, entry.at
 
 
-def _decisions(journal: Journal, loop: str, verdict: Verdict) -> None:
-    """Each by the model it says it was made by."""
-    changes = [one for one in journal.changes() if one.loop == loop and one.kind in CHANGES]
-    last_erasure = max((one.seq for one in changes if one.kind == ERASURE), default=0)
-    waiting: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-    secret = journal.fact(f"secret/{loop}") or b""
-    for entry in read(journal):
-        if entry.kind == DECISION and entry.loop == loop:
-            verdict.decisions += 1
-            decided = None if entry.body is None else decode(Decided, entry.body)
-            if decided is None or decided.erasure < last_erasure:
-                verdict.erased += 1
-                continue
-            _drawn(entry, decided, secret, verdict)
-            waiting[decided.policy][decided.learnt].append(entry.seq)
-    kept = _checkpoint(journal, loop)
-    for one in changes:
-        if one.kind == POLICY and one.body is not None:
-            policy = decode(Policy, one.body)
-            _policy(journal, loop, policy, waiting.pop(policy.number, {}), kept, verdict)
-    for number, some in waiting.items():
-        for seq in (seq for seqs in some.values() for seq in seqs):
-            verdict.fault(f"entry {seq} was decided by policy {number}, which {loop!r} never had")
+def _readable(entry: Entry) -> bool:
+    try:
+        decode(BODIES[entry.kind], entry.body or b"")
+    except (KeyError, ValueError, RecursionError):
+        return False
+    return True
 
 
-def _policy(
-    journal: Journal,
-    loop: str,
-    policy: Policy,
-    waiting: dict[int, list[int]],
-    kept: Checkpoint | None,
-    verdict: Verdict,
-) -> None:
-    if not waiting and (kept is None or kept.policy != policy.number):
-        return
-    model = Model(policy)
+class _Loop:
+    """One loop of a journal up to its end."""
 
-    def look() -> None:
+    def __init__(self, journal: Journal, name: str, end: int, gone: Gone, verdict: Verdict) -> None:
+        self.journal, self.name, self.end, self.gone, self.verdict = journal, name, end, gone, verdict
+        self.secret = journal.fact(f"secret/{name}")
+        self.policies: dict[int, Policy] = {}
+        self.waiting: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+
+    def look(self, checkpoint: bytes | None) -> None:
+        """At its entries, then at what was kept, then at laws and models."""
+        kept = self._kept(checkpoint)
+        self._entries(0 if kept is None else kept.seen)
+        if kept is not None:
+            self._sums(kept)
+        if kept is not None and kept.policy not in self.policies:
+            self.verdict.fault(f"the model kept of {self.name!r} is of policy {kept.policy}, which it never had")
+        for number, policy in self.policies.items():
+            own = kept if kept is not None and kept.policy == number else None
+            self._policy(policy, self.waiting.pop(number, {}), own)
+
+    def _kept(self, checkpoint: bytes | None) -> Checkpoint | None:
+        if checkpoint is None:
+            return None
+        try:
+            kept = opened(checkpoint)
+            kept.follows(self.journal, self.name)
+        except (DamagedError, JournalError) as error:
+            self.verdict.fault(f"what was kept of {self.name!r} is not sound: {error}")
+            return None
+        return kept
+
+    def _entries(self, taken_in: int) -> None:
+        """Each by itself, and by what came before."""
+        settings, verdict, unknown = [], self.verdict, 0
+        for entry in self._own():
+            named = self.gone.by(entry)
+            if entry.body is None:
+                unknown = max(unknown, named)
+                verdict.decisions += entry.kind == DECISION
+                verdict.erased += entry.kind == DECISION
+                if not named:
+                    verdict.fault(f"entry {entry.seq} ({entry.kind} of {self.name!r}) is gone, and no erasure names it")
+            elif 0 < named <= taken_in:
+                verdict.fault(f"entry {entry.seq} ({entry.kind} of {self.name!r}) was to be erased, and is there")
+            elif entry.kind == SETTINGS:
+                settings.append(_set(decode(Settings, entry.body)))
+            elif entry.kind == POLICY:
+                policy = decode(Policy, entry.body)
+                self.policies[policy.number] = policy
+            elif entry.kind == DECISION:
+                verdict.decisions += 1
+                decided = decode(Decided, entry.body)
+                self._decision(entry, decided, settings)
+                if unknown > decided.erasure:
+                    verdict.erased += 1
+                else:
+                    self.waiting[decided.policy][decided.learnt].append(entry.seq)
+
+    def _decision(self, entry: Entry, decided: Decided, settings: list[tuple[object, ...]]) -> None:
+        what = f"entry {entry.seq} ({entry.id[:80]!r})"
+        if decided.policy not in self.policies:
+            self.verdict.fault(f"{what} was decided by policy {decided.policy}, which {self.name!r} did not have")
+        if _set(decided) not in settings:
+            self.verdict.fault(f"{what} was decided by settings that {self.name!r} did not have")
+        if self.secret is None or not _drawn(entry, decided, self.secret):
+            self.verdict.fault(f"{what} was not drawn from the law it has")
+
+    def _policy(self, policy: Policy, waiting: dict[int, list[int]], kept: Checkpoint | None) -> None:
+        """The model after each event, and the laws of those who say that they were made by it."""
+        if not waiting and kept is None:
+            return
+        model, joiner = Model(policy), Joiner(self.name)
+        self._laws(model, waiting, 0)
+        for entry in read(self.journal, 0, self.end):
+            for closed in joiner.observe(entry):
+                if closed.seq > policy.since:
+                    model.learn(closed)
+                    self._laws(model, waiting, entry.seq)
+            if kept is not None and entry.seq == kept.seen:
+                self._model(model, kept)
+        for learnt, seqs in waiting.items():
+            self.verdict.fault(f"{len(seqs)} decisions say that {learnt} events were learnt, which had not closed")
+
+    def _laws(self, model: Model, waiting: dict[int, list[int]], closed_by: int) -> None:
         for seq in waiting.pop(model.learnt, ()):
-            (entry,) = journal.entries(seq - 1, 1)
+            (entry,) = self.journal.entries(seq - 1, 1)
             decided = decode(Decided, entry.body or b"{}")
             left_out = set(decided.excluded)
             law, _ = model.law(decided.context, [o for k, o in enumerate(decided.actions) if k not in left_out])
-            verdict.laws += 1
-            if law != decided.law:
-                made = f"{policy.number}.{model.learnt}"
-                verdict.fault(f"entry {seq} ({entry.id[:80]!r}) has a law that model {made} does not give")
-        if kept is not None and kept.policy == policy.number and kept.learnt == model.learnt:
-            verdict.models[loop] = model.dumps()[1]
-            if verdict.models[loop] != kept.sha256:
-                verdict.fault(f"the model kept of {loop!r} is not the one that the journal makes")
+            self.verdict.laws += 1
+            made = f"{model.policy.number}.{model.learnt}"
+            if seq <= closed_by:
+                self.verdict.fault(f"entry {seq} ({entry.id[:80]!r}) was decided by model {made}, which came later")
+            elif law != decided.law:
+                self.verdict.fault(f"entry {seq} ({entry.id[:80]!r}) has a law that model {made} does not give")
 
-    look()
-    for closed in _closed(journal, loop):
-        if closed.seq > policy.since:
-            model.learn(closed)
-            look()
-    for learnt, seqs in waiting.items():
-        verdict.fault(f"{len(seqs)} decisions say that {learnt} events were learnt, which had not closed")
+    def _model(self, model: Model, kept: Checkpoint) -> None:
+        if self.gone.last(self.name) > kept.seen:
+            return  # it will be made anew when the erasure is taken in
+        self.verdict.models[self.name] = model.dumps()[1]
+        if (model.learnt, model.skipped) != (kept.learnt, kept.skipped):
+            told = f"{kept.learnt} learnt and {kept.skipped} skipped, not {model.learnt} and {model.skipped}"
+            self.verdict.fault(f"the model kept of {self.name!r} says {told}")
+        if self.verdict.models[self.name] != kept.sha256:
+            self.verdict.fault(f"the model kept of {self.name!r} is not the one that the journal makes")
+
+    def _sums(self, kept: Checkpoint) -> None:
+        """What was counted, where all of it is still there."""
+        if self.gone.last(self.name):
+            return
+        made = Loop(self.name, self.secret or b"")
+        made.retrace(self.journal, kept.seen)
+        again = made.watch.dumps(), dict(made.joiner.counts), made.joiner.first_seq(kept.seen + 1), made.closed_last
+        if again != (kept.watch, kept.counts, kept.first, kept.closed):
+            self.verdict.fault(f"what was counted of {self.name!r} is not what the journal says")
+
+    def _own(self) -> Iterator[Entry]:
+        return (one for one in read(self.journal, 0, self.end) if one.loop == self.name)
 
 
-def _closed(journal: Journal, loop: str) -> Iterator[Closed]:
-    joiner = Joiner(loop)
-    for entry in read(journal):
-        yield from joiner.observe(entry)
+def _set(one: Settings | Decided) -> tuple[object, ...]:
+    return tuple(getattr(one, name) for name in _SET)
 
 
-def _drawn(entry: Entry, decided: Decided, secret: bytes, verdict: Verdict) -> None:
-    """Probabilities by the law, and the choice by these."""
+def _drawn(entry: Entry, decided: Decided, secret: bytes) -> bool:
+    """Whether the law and the secret make the probabilities, the choice, what was held back, and the shadow."""
     kept = [place for place in range(len(decided.actions)) if place not in set(decided.excluded)]
     chance = decided.mode, decided.exploration, decided.holdback
-    again = draw(draws(secret, entry.id), decided.law, kept, decided.baseline, len(decided.actions), *chance)
-    if (again.probabilities, again.chosen) != (decided.probabilities, decided.chosen):
-        verdict.fault(f"entry {entry.seq} ({entry.id[:80]!r}) was not drawn from the law it has")
-
-
-def _checkpoint(journal: Journal, loop: str) -> Checkpoint | None:
-    kept = journal.fact(f"checkpoint/{loop}")
-    return None if kept is None else msgspec.msgpack.decode(kept, type=Checkpoint)
+    try:
+        again = draw(draws(secret, entry.id), decided.law, kept, decided.baseline, len(decided.actions), *chance)
+    except (ValueError, IndexError):
+        return False
+    return tuple(again) == (decided.probabilities, decided.chosen, decided.held, decided.shadow)

@@ -7,16 +7,28 @@ from msgspec import Meta
 
 from marginbandits.service.records import Event, Name, Number, Offer, Policy, Settings
 
-__all__ = ["Activate", "Answer", "Ask", "Chance", "LoopState", "Problem", "Receipt", "Reward"]
+__all__ = [
+    "Activate",
+    "Answer",
+    "Ask",
+    "Candidate",
+    "Chance",
+    "Erasure",
+    "Judged",
+    "LoopState",
+    "Problem",
+    "Promotion",
+    "Receipt",
+    "Reward",
+    "Wanted",
+]
 
 
-class Ask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Ask(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """A decision is wanted. `actions` are ids, or ids with features; `unit` is whom the decision is for."""
 
     context: dict[str, Any] | None = None
-    actions: Annotated[list[Annotated[str, Meta(min_length=1, max_length=256)] | Offer], Meta(min_length=1)] | None = (
-        None
-    )
+    actions: Annotated[list[Event | Offer], Meta(min_length=1)] | None = None
     excluded: list[str] = []
     event_id: Event | None = None
     baseline: str | None = None
@@ -24,14 +36,14 @@ class Ask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unit: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
 
 
-class Chance(msgspec.Struct, frozen=True):
+class Chance(msgspec.Struct, frozen=True, gc=False):
     """An action and its probability."""
 
     id: str
     probability: float
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Answer(msgspec.Struct, frozen=True, gc=False):
     """What was decided: it is on disk. `model` is the policy's number and how many events it had learnt."""
 
     event_id: str
@@ -42,7 +54,7 @@ class Answer(msgspec.Struct, frozen=True):
     held: bool
 
 
-class Reward(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Reward(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """What an event was worth. A `key` makes a second try of the same reward count once."""
 
     event_id: Event
@@ -56,11 +68,69 @@ class Activate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     event_id: Event
 
 
-class Receipt(msgspec.Struct, frozen=True):
+class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A policy that is asked for: it learns what was decided after entry `since`, from "now" on, or everything."""
+
+    learner: Annotated[str, Meta(max_length=64)] = "SquareCB"
+    parameters: dict[str, Any] = {}
+    since: Annotated[int, Meta(ge=0)] | Literal["now"] = 0
+
+    def policy(self, last: int) -> Policy:
+        """As it is, where `last` is the last entry there is."""
+        if self.since != "now" and self.since > last:
+            raise ValueError(
+                f'since must be an entry there is, of which the last is {last}, or "now", got {self.since}'
+            )
+        return Policy(self.learner, self.parameters, since=last if self.since == "now" else self.since)
+
+
+class Receipt(msgspec.Struct, frozen=True, gc=False):
     """It is on disk: new, or there already; `known` says whether its decision is."""
 
     status: Literal["recorded", "repeated"]
     known: bool
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """A rival's mean reward with its interval, and the same of its lift over what was logged, each right at a level."""
+
+    rival: str
+    events: int
+    reward: float
+    low: float
+    high: float
+    lift: float
+    lift_low: float
+    lift_high: float
+    logged: float
+    level: float
+
+
+class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A policy that is to decide from now on; `force` promotes it whatever the journal says."""
+
+    policy: Wanted
+    force: bool = False
+
+
+class Promotion(msgspec.Struct, frozen=True):
+    """What became of a candidate; `judged` is None where there was nothing to judge by."""
+
+    promoted: bool
+    reason: str
+    judged: Judged | None
+
+
+class Erasure(msgspec.Struct, frozen=True):
+    """The receipt: how many events, how many entries, and the hash of the model without them.
+
+    `complete` is false where somebody who reads the journal keeps the disk from forgetting them: it is tried again.
+    """
+
+    events: int
+    entries: int
+    complete: bool
+    model_sha256: str
 
 
 class LoopState(msgspec.Struct, frozen=True):

@@ -5,8 +5,7 @@ For a term X >= 0 whose mean, given all before, is m_i in [0, 1], and a guess ma
     Σ X_i - u(Σ (X_i - guess_i)²)
 
 is below Σ m_i at all times at once, but with probability `doubt`. Three numbers are all that it needs. What is bounded
-is the *mean of the m_i so far*: where a learner gets better it moves, and so, unlike there, an interval may leave those
-before it.
+is the *mean of the m_i so far*: where a learner gets better it moves, and an interval may leave those before it.
 
 A term has a weight w, whose mean is 1, and an outcome y in [0, 1]; for the difference of two policies it has weights w
 and u, and a share τ of such rounds in which they choose otherwise. Where the log never takes what a policy would take,

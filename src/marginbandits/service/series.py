@@ -63,6 +63,8 @@ def found(stands: Sequence[Stand]) -> list[Four]:
 
 def _less(bandit: Interval, held: Interval) -> Interval:
     """The difference of two means, neither of which is wrong but with half of the doubt."""
+    if not bandit.n:
+        return Interval(0, 0.0, -1.0, 1.0)
     gap = bandit.value - held.value, bandit.low - held.high, bandit.high - held.low
     return Interval(bandit.n + held.n, *gap)
 

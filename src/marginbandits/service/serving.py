@@ -1,9 +1,11 @@
-"""From a folder, or a database, to a service that listens: the one door to uvicorn."""
+"""From the address of a journal to a service that listens: the door to uvicorn (`straight` is how it speaks)."""
 
 import contextlib
+import gc
 import logging
 import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import uvicorn
@@ -11,48 +13,71 @@ import uvicorn
 from marginbandits.service.app import application
 from marginbandits.service.core import Service
 from marginbandits.service.demo import Demo
-from marginbandits.service.journal import Journal
+from marginbandits.service.journal import Journal, JournalError
 from marginbandits.service.keys import Keys
+from marginbandits.service.postgres import Postgres
 from marginbandits.service.sqlite import Sqlite
+from marginbandits.service.straight import straight
 
-__all__ = ["opened", "serve"]
+__all__ = ["listening", "opened", "serve"]
 
 _HERE = ("127.0.0.1", "localhost", "::1")
 
 
-def opened(folder: Path | None, database: str | None = None, *, serving: bool, durability: str = "full") -> Journal:
-    """The journal of a folder, or that of a PostgreSQL database."""
-    if database is not None:
-        from marginbandits.service.postgres import Postgres
+def opened(where: str, *, serving: bool, durability: str = "full") -> Journal:
+    """The journal of a folder, or of a PostgreSQL database where it is the address of one."""
+    if where.startswith(("postgresql://", "postgres://")):
+        return Postgres(where, durability=durability, serving=serving)
+    if "://" in where:
+        kind = where.partition(":")[0]
+        raise JournalError(f"a journal is in a folder or at postgresql://…, and {kind[:40]}:// is neither")
+    return Sqlite(Path(where), durability=durability, serving=serving)
 
-        return Postgres(database, durability=durability, serving=serving)
-    if folder is None:
-        raise ValueError("give a folder, or a database")
-    return Sqlite(folder, durability=durability, serving=serving)
 
-
-def serve(journal: Journal, *, host: str, port: int, demo: bool = False) -> None:
-    """Listen until told to stop; then write what waits, learn what is closed, and end. A demo has users of its own."""
-    if host not in _HERE and not Keys(journal).all():
-        journal.close()
+@contextlib.contextmanager
+def listening(where: str, host: str, port: int) -> Iterator[socket.socket]:
+    """The socket of a service that may listen there: found out before there is a journal, so that none is left."""
+    if host not in _HERE and not _has_keys(where):
         raise ValueError(f"without a key, only this machine is served: make one, or leave out --host {host}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:  # named, so that asyncio knows it
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as found:  # named, so that asyncio knows it
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listening.bind((host, port))
+            found.bind((host, port))
         except OSError as error:
-            journal.close()
             raise ValueError(f"{host}:{port} cannot be listened on: {error.strerror}") from None
-        sys.setswitchinterval(0.001)  # whoever waits for the disk is told soon, though others are busy deciding
-        service = Service(journal)
-        logging.getLogger("marginbandits.service").info("http://%s:%d", *listening.getsockname()[:2])
-        app = application(service, Demo(service) if demo else None)
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, proxy_headers=False, ws="none"
-        )
-        config.timeout_graceful_shutdown = 10
-        listening.listen(2048)
-        print(f"http://{host}:{listening.getsockname()[1]}", flush=True)
-        with contextlib.suppress(KeyboardInterrupt):  # which it raises again after it has ended as it should
-            uvicorn.Server(config).run([listening])
+        yield found
+
+
+def _has_keys(where: str) -> bool:
+    try:
+        journal = opened(where, serving=False)
+    except JournalError:
+        return False  # whatever it is, it has no keys
+    with contextlib.closing(journal):
+        return bool(Keys(journal).all())
+
+
+def serve(journal: Journal, found: socket.socket, *, demo: bool = False) -> None:
+    """Listen until told to stop; then write what waits, learn what is closed, and end. A demo has users of its own."""
+    sys.setswitchinterval(0.001)  # whoever waits for the disk is told soon, though others are busy deciding
+    service = Service(journal)
+    host, port = found.getsockname()[:2]
+    logging.getLogger("marginbandits.service").info("http://%s:%d", host, port)
+    app = application(service, Demo(service) if demo else None)
+    config = uvicorn.Config(
+        app,
+        http=straight(service, app.state.door),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+    )
+    config.timeout_graceful_shutdown = 10
+    gc.collect()
+    gc.freeze()  # what has been imported stays: to look through it again and again would make everybody wait
+    found.listen(2048)
+    print(f"http://{f'[{host}]' if ':' in host else host}:{port}", flush=True)
+    with contextlib.suppress(KeyboardInterrupt):  # which it raises again after it has ended as it should
+        uvicorn.Server(config).run([found])

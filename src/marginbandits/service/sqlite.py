@@ -7,29 +7,32 @@ at a time: a lock beside it says so.
 
 import fcntl
 import itertools
+import secrets
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from marginbandits.service.journal import Draft, Entry, JournalError
-from marginbandits.service.store import FACT, FORMAT, INSERT, PLACES, TABLES, Store
+from marginbandits.service.store import ERASE, FACT, FORMAT, INSERT, PLACES, TABLES, Store
 
 __all__ = ["Sqlite", "copied"]
 
 _AT_ONCE = 100
 """Rows of a statement: with one each, this thread would have to get Python's lock back from busy ones for each."""
+_BUSY, _SCRUBBING = 30_000, 100
+"""Milliseconds to wait for others who have the file: to write, and to empty the log while nobody can write."""
 
 
 class Sqlite(Store):
     """A `Journal` in a folder."""
 
     shared = False
-    _MANY = "IN (SELECT value FROM json_each(?))"
+    _MANY, _HOLDS = "IN (SELECT value FROM json_each(?))", "instr(body, ?) > 0"
 
     def __init__(self, folder: Path, *, durability: str = "full", serving: bool = True) -> None:
         file = folder / "journal.sqlite3"
@@ -81,13 +84,29 @@ class Sqlite(Store):
         with self._read_lock:
             return self._reading.execute(query, given).fetchall()
 
-    def erase(self, seqs: Iterable[int]) -> None:
-        """Bodies are overwritten, and the write-ahead log is emptied."""
+    def erase(self, seqs: Iterable[int]) -> int:
+        """What is deleted is overwritten; the write-ahead log has it until `scrub`."""
         with self._write_lock:
+            before = self._writing.total_changes
             self._writing.execute("BEGIN IMMEDIATE")
-            self._writing.executemany("UPDATE entry SET body = NULL WHERE seq = ?", [(seq,) for seq in seqs])
-            self._writing.execute("COMMIT")
-            self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            try:
+                self._writing.executemany(ERASE + "= ?", [(seq,) for seq in seqs])
+                self._writing.execute("COMMIT")
+            except BaseException:
+                if self._writing.in_transaction:
+                    self._writing.execute("ROLLBACK")
+                raise
+            return self._writing.total_changes - before
+
+    def scrub(self) -> bool:
+        """Empty the write-ahead log; one who reads older pages keeps it from that, and is not waited for."""
+        with self._write_lock:
+            self._writing.execute(f"PRAGMA busy_timeout = {_SCRUBBING}")
+            try:
+                ((busy, _, _),) = self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                self._writing.execute(f"PRAGMA busy_timeout = {_BUSY}")
+            return not busy
 
     def put(self, name: str, value: bytes | None) -> None:
         """Replace a named value."""
@@ -104,10 +123,9 @@ class Sqlite(Store):
             return self.fact(name) or value
 
     def backup(self, path: str) -> None:
-        """A whole copy in another file."""
-        _absent(path)
-        with closing(sqlite3.connect(path)) as copy:
-            self._reading.backup(copy, pages=1000)
+        """A whole copy in another file: of one moment, in one step, so that it ends however much is written."""
+        with _beside(path) as partial, closing(sqlite3.connect(partial)) as copy, self._read_lock:
+            self._reading.backup(copy)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -117,21 +135,32 @@ class Sqlite(Store):
 
 def copied(path: str, entries: Iterable[tuple[Any, ...]], facts: Iterable[tuple[Any, ...]]) -> None:
     """Make a journal file of rows from elsewhere."""
-    _absent(path)
-    with closing(_open(Path(path), "full")) as db:
+    with _beside(path) as partial, closing(_open(partial, "full")) as db:
         db.execute("BEGIN")
         db.executemany(INSERT, entries)
         db.executemany(FACT + "NOTHING", facts)
         db.execute("COMMIT")
 
 
-def _absent(path: str) -> None:
-    if Path(path).exists():
+@contextmanager
+def _beside(path: str) -> Iterator[Path]:
+    """A file to copy to, that takes its place when it is whole, and is removed if it does not come to that."""
+    target = Path(path)
+    if target.exists():
         raise JournalError(f"{path} exists: a backup never replaces anything")
+    partial = target.with_name(f".{secrets.token_hex(12)}.partial")
+    try:
+        yield partial
+        partial.rename(target)
+    finally:
+        for end in ("", "-wal", "-shm", "-journal"):
+            Path(f"{partial}{end}").unlink(missing_ok=True)
 
 
 def _open(file: Path, durability: str) -> sqlite3.Connection:
-    db = sqlite3.connect(file, isolation_level=None, check_same_thread=False, timeout=30.0, cached_statements=256)
+    db = sqlite3.connect(
+        file, isolation_level=None, check_same_thread=False, timeout=_BUSY / 1e3, cached_statements=256
+    )
     try:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")

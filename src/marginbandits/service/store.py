@@ -1,34 +1,38 @@
 """What the stores share: the tables, how they are asked, and how drafts become the next entries.
 
 Queries are written once, with ? for what is given and {many} for what a list is compared with; a store says how it asks
-its own database (`_rows`), and what a list is there (`_MANY`, `_many`).
+its own database (`_rows`), what a list is there (`_MANY`, `_many`), and how bytes are looked for in a body (`_HOLDS`).
 """
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from marginbandits.service.journal import ACTIVATION, DECISION, REWARD, START, Draft, Entry, linked, now
+from marginbandits.service.journal import ACTIVATION, DECISION, EVENTS, REWARD, START, Draft, Entry, linked, now
 
-__all__ = ["FACT", "FORMAT", "INSERT", "PLACES", "TABLES", "TAIL", "Rows", "Store"]
+__all__ = ["ERASE", "FACT", "FORMAT", "INSERT", "PLACES", "TABLES", "TAIL", "Rows", "Store"]
 
-FORMAT = 1
+FORMAT = 2
 TABLES = """
 CREATE TABLE IF NOT EXISTS entry (
   seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, loop TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, key TEXT,
-  of INTEGER, body BLOB, body_sha256 BLOB NOT NULL, sha256 BLOB NOT NULL);
-CREATE UNIQUE INDEX IF NOT EXISTS entry_event ON entry (loop, id) WHERE kind = 'decision';
+  of INTEGER, body BLOB, salt BLOB, told_sha256 BLOB NOT NULL, sha256 BLOB NOT NULL);
+CREATE UNIQUE INDEX IF NOT EXISTS entry_event ON entry (loop, id) WHERE kind = 'decision' AND body IS NOT NULL;
 CREATE UNIQUE INDEX IF NOT EXISTS entry_key ON entry (loop, key) WHERE key IS NOT NULL;
 CREATE INDEX IF NOT EXISTS entry_of ON entry (of) WHERE of IS NOT NULL;
 CREATE INDEX IF NOT EXISTS entry_change ON entry (seq) WHERE kind IN ('settings', 'policy', 'erasure');
 CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 """
-_COLUMNS = "seq, at, loop, kind, id, key, of, body, body_sha256, sha256"
+_COLUMNS = "seq, at, loop, kind, id, key, of, body, salt, told_sha256, sha256"
 _SELECT = f"SELECT {_COLUMNS} FROM entry WHERE "
-PLACES = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+PLACES = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT = f"INSERT INTO entry ({_COLUMNS}) VALUES {PLACES}"
 TAIL = f"SELECT {_COLUMNS} FROM entry ORDER BY seq DESC LIMIT 1"
-_EVENTS = _SELECT + "kind = 'decision' AND loop = ? AND id {many}"
+_KEPT = f"kind IN {EVENTS} AND body IS NOT NULL"
+_DECISION = "kind = 'decision' AND body IS NOT NULL AND loop = ?"
+_EVENTS = _SELECT + _DECISION + " AND id {many}"
 _KEYS = _SELECT + "loop = ? AND key {many}"
+ERASE = "UPDATE entry SET id = '', key = NULL, body = NULL, salt = NULL WHERE body IS NOT NULL AND seq "
 FACT = "INSERT INTO fact VALUES (?, ?) ON CONFLICT (name) DO "
 
 Rows = Callable[[str, tuple[Any, ...]], list[tuple[Any, ...]]]
@@ -37,7 +41,7 @@ Rows = Callable[[str, tuple[Any, ...]], list[tuple[Any, ...]]]
 class Store:
     """The part of a `Journal` that reads, over a store's own `_rows`."""
 
-    _MANY = ""
+    _MANY = _HOLDS = ""
 
     @staticmethod
     def _many(values: list[str]) -> Any:
@@ -51,7 +55,7 @@ class Store:
 
     def find(self, loop: str, event: str) -> Entry | None:
         """The decision of an event."""
-        return _only(self._entries(_SELECT + "kind = 'decision' AND loop = ? AND id = ?", (loop, event)))
+        return _only(self._entries(_SELECT + _DECISION + " AND id = ?", (loop, event)))
 
     def entries(self, after: int, limit: int, until: int | None = None) -> list[Entry]:
         """In order, those after `after`."""
@@ -65,6 +69,27 @@ class Store:
     def changes(self) -> list[Entry]:
         """All settings, policies and erasures."""
         return self._entries(_SELECT + "kind IN ('settings', 'policy', 'erasure') ORDER BY seq")
+
+    def holding(self, loop: str, text: bytes) -> list[Entry]:
+        """Decisions of a loop, and events of other logs, whose bodies have this in them."""
+        query = _SELECT + "kind IN ('decision', 'past') AND loop = ? AND " + self._HOLDS + " ORDER BY seq"
+        return self._entries(query, (loop, text))
+
+    def speaking(self, loop: str, events: Sequence[str]) -> list[int]:
+        """The numbers of a loop's entries that have these ids and have not been erased."""
+        query = f"SELECT seq FROM entry WHERE loop = ? AND {_KEPT} AND id {self._MANY} ORDER BY seq"
+        return [seq for (seq,) in self._rows(query, (loop, self._many(list(events))))]
+
+    def kept(self, loop: str, until: int) -> list[int]:
+        """The numbers of a loop's events that have not been erased."""
+        query = f"SELECT seq FROM entry WHERE loop = ? AND seq <= ? AND {_KEPT} ORDER BY seq"
+        return [seq for (seq,) in self._rows(query, (loop, until))]
+
+    def span(self, loop: str) -> tuple[int, int] | None:
+        """The times of the first and the last decision that has not been erased."""
+        query = f"SELECT min(at), max(at) FROM entry WHERE {_DECISION}"
+        (first, last) = self._rows(query, (loop,))[0]
+        return None if first is None else (first, last)
 
     def last(self) -> Entry | None:
         """The newest."""
@@ -98,7 +123,7 @@ class Store:
                 continue
             seq, at = seq + 1, max(at + 1, now())
             of = decision.seq if decision is not None and draft.kind in (REWARD, ACTIVATION) else None
-            entry = linked(before, seq, at, draft, of)
+            entry = linked(before, seq, at, draft, of, os.urandom(16))
             before = entry.sha256
             if draft.kind == DECISION:
                 events[event] = entry

@@ -13,8 +13,10 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Segment", "Table", "Tally", "segment_of"]
+__all__ = ["NONE", "Segment", "Table", "Tally", "segment_of"]
 
+NONE = "(none)"
+"""The segment of contexts that have no value there."""
 LONGEST = 64
 """Characters of a segment's name."""
 
@@ -91,5 +93,5 @@ def segment_of(context: Any, path: str) -> str:
     for name in path.split("."):
         context = context.get(name) if isinstance(context, dict) else None
     if context is None or isinstance(context, dict | list):
-        return "(none)"
+        return NONE
     return str(context)[:LONGEST]

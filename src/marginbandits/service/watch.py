@@ -5,17 +5,19 @@ that range changes, or the share that is held back, they begin anew: rewards bef
 at other times to one arm than to the other. Events that were not activated do not count: whether one is must not depend
 on what was chosen. Of contexts nothing is kept but counts by the one value that `Settings.segment` names.
 
-Everything is a function of the journal: times are those of its entries.
+Everything is a function of the journal, times are those of its entries, as it was when they were written: who is
+forgotten later stays counted, as one of many. Made again from the journal alone, it begins with the last erasure.
 """
 
 import threading
+from collections import deque
 
 import msgspec
 
-from marginbandits.service.draws import Audit
+from marginbandits.service.audit import Audit
 from marginbandits.service.join import Closed
 from marginbandits.service.journal import Entry
-from marginbandits.service.records import Decided, Settings
+from marginbandits.service.records import Decided, Erased, Settings
 from marginbandits.service.series import Series, Stand, three
 from marginbandits.service.tallies import Segment, Table, segment_of
 
@@ -44,9 +46,10 @@ class Recent(msgspec.Struct):
 
 
 class Seen(msgspec.Struct):
-    """All of it."""
+    """All of it; of events decided up to entry `after` nothing."""
 
-    wealth: list[float]
+    audit: bytes = b""
+    after: int = 0
     stand: Stand = msgspec.field(default_factory=Stand)
     series: list[Series] = msgspec.field(default_factory=three)
     actions: Table = msgspec.field(default_factory=lambda: Table(ACTIONS))
@@ -68,8 +71,11 @@ class Watch:
     """Fed with every decision, with every event when it closes, and with every change of settings."""
 
     def __init__(self, seen: Seen | None = None) -> None:
-        self._seen = Seen(Audit().wealth) if seen is None else seen
-        self.audit = Audit(self._seen.wealth)
+        self._seen = Seen() if seen is None else seen
+        self.audit = Audit.loads(self._seen.audit) if self._seen.audit else Audit()
+        self._latest: deque[tuple[Entry, Decided]] = deque(maxlen=RECENT)  # to be described when somebody looks
+        self._turn = 0
+        self._seqs = deque([one.seq for one in self._seen.recent], RECENT)
         self._lock = threading.Lock()
 
     @property
@@ -90,8 +96,8 @@ class Watch:
             seen.first = seen.first or entry.at
             seen.decisions += 1
             seen.stand.decisions += 1
-            self.audit.observe(decided.probabilities, decided.chosen)
             ids = [one.id for one in decided.actions]
+            self.audit.observe(decided.probabilities, decided.chosen, ids)
             seen.actions.decided(ids, decided.probabilities, decided.chosen)
             if seen.segment is not None:
                 part = self._segment(decided, seen.segment)
@@ -100,18 +106,21 @@ class Watch:
             if decided.shadow >= 0:
                 seen.shadowed += 1
                 seen.imitated += decided.shadow == decided.baseline
-            seen.recent.append(_recent(entry, decided, ids))
-            del seen.recent[:-RECENT]
+            self._latest.append((entry, decided))
+            self._seqs.append(entry.seq)
 
     def closed(self, closed: Closed) -> None:
         """One more is over."""
+        if closed.seq <= self._seen.after:
+            return
         with self._lock:
             seen, decided = self._tick(closed.closes), closed.decided
             seen.last_closed = closed.closes
-            for one in seen.recent:
-                if one.id == closed.id:
-                    one.reason = closed.reason
-                    one.reward = None if closed.reason == "inactive" else closed.reward
+            if self._seqs and closed.seq >= self._seqs[0]:
+                for one in self._recent():
+                    if one.id == closed.id:
+                        one.reason = closed.reason
+                        one.reward = None if closed.reason == "inactive" else closed.reward
             if closed.reason == "inactive":
                 return
             action = decided.actions[decided.chosen].id
@@ -125,15 +134,23 @@ class Watch:
                     tally = part.held if decided.held else part.bandit
                     tally.closed, tally.reward = tally.closed + 1, tally.reward + closed.reward
 
-    def forget(self, events: set[str], until: int = 0) -> None:
-        """Nothing more is shown of these, nor of any up to an entry; sums, in which nobody is seen, stay."""
+    def forget(self, erased: Erased) -> None:
+        """Nothing more is shown of these; sums, in which nobody is seen, stay."""
         with self._lock:
-            self._seen.recent = [one for one in self._seen.recent if one.id not in events and one.seq > until]
+            self._seen.recent = [one for one in self._recent() if not erased.covers(one.seq)]
+
+    def anew(self, seq: int) -> None:
+        """Nothing is known up to an entry."""
+        with self._lock:
+            self._seen, self.audit = Seen(after=seq, segment=self._seen.segment), Audit()
+            self._latest.clear()
+            self._seqs.clear()
 
     def dumps(self) -> bytes:
         """All of it."""
         with self._lock:
-            self._seen.wealth = self.audit.wealth
+            self._seen.audit = self.audit.dumps()
+            self._recent()
             return msgspec.msgpack.encode(self._seen)
 
     @classmethod
@@ -145,10 +162,20 @@ class Watch:
         """A copy, for one who reads while events come in."""
         return msgspec.msgpack.decode(self.dumps(), type=Seen)
 
+    def _recent(self) -> list[Recent]:
+        """The last decisions, described."""
+        seen = self._seen
+        seen.recent = [*seen.recent, *(_described(entry, decided) for entry, decided in self._latest)][-RECENT:]
+        self._latest.clear()
+        return seen.recent
+
     def _tick(self, at: int) -> Seen:
-        for series in self._seen.series:
-            series.tick(at, self._seen.stand)
-        return self._seen
+        seen = self._seen
+        if at >= self._turn:  # of the next minute, hour or day
+            for series in seen.series:
+                series.tick(at, seen.stand)
+            self._turn = min([(series.now + 1) * series.width for series in seen.series])
+        return seen
 
     def _segment(self, decided: Decided, path: str) -> Segment:
         segments, name = self._seen.segments, segment_of(decided.context, path)
@@ -165,7 +192,7 @@ class Watch:
             if closed.at <= seen.since:
                 return False
             if seen.stand.paired.up.n:
-                seen.anew, seen.series, seen.stand = True, three(), Stand()
+                seen.anew, seen.series, seen.stand, self._turn = True, three(), Stand(), 0
             seen.since, seen.reward_range, seen.holdback = closed.at, decided.reward_range, decided.holdback
         return True
 
@@ -182,12 +209,13 @@ def _count(stand: Stand, decided: Decided, reward: float) -> None:
 
 def _bandit(decided: Decided, place: int) -> float:
     """The probability of a place where nothing is held back."""
-    own = decided.law[place - sum(one < place for one in decided.excluded)]
+    left_out = sum([one < place for one in decided.excluded]) if decided.excluded else 0
+    own = decided.law[place - left_out]
     return (1.0 - decided.exploration) * own + decided.exploration / len(decided.law)
 
 
-def _recent(entry: Entry, decided: Decided, ids: list[str]) -> Recent:
-    p, place = decided.probabilities, decided.chosen
+def _described(entry: Entry, decided: Decided) -> Recent:
+    p, place, ids = decided.probabilities, decided.chosen, [one.id for one in decided.actions]
     others = [k for k in range(len(ids)) if k != place and k not in decided.excluded]
     second = max(others, key=p.__getitem__, default=None)
     if decided.mode != "Online":

@@ -73,7 +73,12 @@ def verdict(settings: Settings, four: Four, units: Units, imitated: float | None
         same = "" if imitated is None else f" The learner would have chosen it in {share(imitated)} of events."
         return f"The baseline is served always ({settings.mode}).", "", same
     if lift.n == 0:
-        return "Nothing can be said yet:", "", " no event that was decided Online has closed."
+        why = (
+            "every event that has closed was held back"
+            if four.held.n
+            else "no event that was decided Online has closed"
+        )
+        return "Nothing can be said yet:", "", f" {why}."
     if lift.low > 0.0:
         return "The bandit earns", f"{units.between(lift, units.gap)} more", f" than {than}: {SURE}"
     if lift.high < 0.0:

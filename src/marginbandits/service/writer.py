@@ -1,19 +1,22 @@
 """One thread appends to the journal for everybody: whoever waits while the disk is busy goes into the next group.
 
-More than can wait is refused, and told so at once: nobody waits for a disk that cannot keep up. The coroutines of a
-group are told together, by one call into their event loop.
+More than can wait is refused, and told so at once: nobody waits for a disk that cannot keep up. Those of a group who
+wait in an event loop are told together, by one call into it.
 """
 
 import asyncio
+import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from functools import partial
 
 from marginbandits.service.journal import Draft, Entry, Journal
 
 __all__ = ["FullError", "Writer"]
 
 MOST_WAITING, LARGEST_GROUP = 4096, 1024
+_LOG = logging.getLogger("marginbandits.service")
 
 
 class FullError(Exception):
@@ -21,15 +24,17 @@ class FullError(Exception):
 
 
 Appended = tuple[Entry, bool]
-Result = Future[Appended] | asyncio.Future[Appended]
+Told = Callable[[Appended | BaseException], object]
+_Waits = tuple[Draft, Told, asyncio.AbstractEventLoop | None, bool]
+"""The last says that the next one belongs to it: both are appended in one group, or neither."""
 
 
 class Writer:
-    """Appends drafts in groups; `told` is called after each, in this thread."""
+    """Appends drafts in groups; `told` gets what each has become, in this thread, before those who wait do."""
 
-    def __init__(self, journal: Journal, told: Callable[[], None]) -> None:
+    def __init__(self, journal: Journal, told: Callable[[list[Appended]], object]) -> None:
         self._journal, self._told = journal, told
-        self._waiting: list[tuple[Draft, Result]] = []
+        self._waiting: list[_Waits] = []
         self._some, self._ended = threading.Condition(), False
         self.groups, self.appended = 0, 0
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
@@ -43,22 +48,46 @@ class Writer:
     def put(self, draft: Draft) -> Future[Appended]:
         """Its entry, once it is durable, and whether it is new."""
         result: Future[Appended] = Future()
-        self._enqueue(draft, result)
+        self.ask(draft, partial(_set, result))
+        return result
+
+    def put_all(self, drafts: Sequence[Draft]) -> Future[list[Appended]]:
+        """The same of several, which are durable together or not at all."""
+        result: Future[list[Appended]] = Future()
+        found: list[Appended] = []
+
+        def told(answer: Appended | BaseException) -> None:
+            if isinstance(answer, BaseException):
+                if not result.done():
+                    result.set_exception(answer)
+                return
+            found.append(answer)
+            if len(found) == len(drafts):
+                result.set_result(found)
+
+        if not 0 < len(drafts) <= LARGEST_GROUP:
+            raise ValueError(f"drafts must be 1 to {LARGEST_GROUP}, got {len(drafts)}")
+        self._wait([(one, told, None, at < len(drafts)) for at, one in enumerate(drafts, 1)])
         return result
 
     async def append(self, draft: Draft) -> Appended:
         """The same, for a coroutine."""
-        result: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
-        self._enqueue(draft, result)
+        loop = asyncio.get_running_loop()
+        result: asyncio.Future[Appended] = loop.create_future()
+        self.ask(draft, partial(_set, result), loop)
         return await result
 
-    def _enqueue(self, draft: Draft, result: Result) -> None:
+    def ask(self, draft: Draft, told: Told, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        """The same, for whoever is to be told what became of it: in an event loop, or else in the writer's thread."""
+        self._wait([(draft, told, loop, False)])
+
+    def _wait(self, some: list[_Waits]) -> None:
         with self._some:
             if len(self._waiting) >= MOST_WAITING:
                 raise FullError("too much waits for the disk")
-            self._waiting.append((draft, result))
-            if len(self._waiting) == 1:
+            if not self._waiting:
                 self._some.notify()
+            self._waiting += some
 
     def close(self) -> None:
         """Append what waits, and end."""
@@ -71,41 +100,50 @@ class Writer:
         while True:
             with self._some:
                 self._some.wait_for(lambda: self._waiting or self._ended)
-                group, self._waiting = self._waiting[:LARGEST_GROUP], self._waiting[LARGEST_GROUP:]
+                end = min(len(self._waiting), LARGEST_GROUP)
+                while end and self._waiting[end - 1][3]:
+                    end -= 1
+                group, self._waiting = self._waiting[:end], self._waiting[end:]
             if not group:
                 return
             self._append(group)
 
-    def _append(self, group: list[tuple[Draft, Result]]) -> None:
-        results = [result for _, result in group]
+    def _append(self, group: list[_Waits]) -> None:
         try:
-            found = self._journal.append([draft for draft, _ in group])
+            found = self._journal.append([one[0] for one in group])
         except BaseException as error:  # whoever waits is told, and the next group may fare better
-            _tell(zip(results, [error] * len(results), strict=True))
+            _tell((told, error, loop) for _, told, loop, _ in group)
             return
         self.groups += 1
         self.appended += len(group)
-        _tell(zip(results, found, strict=True))
-        self._told()
+        self._told(found)
+        _tell((told, one, loop) for (_, told, loop, _), one in zip(group, found, strict=True))
 
 
-def _tell(answers: Iterable[tuple[Result, Appended | BaseException]]) -> None:
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Result, Appended | BaseException]]] = {}
-    for result, answer in answers:
-        if isinstance(result, asyncio.Future):
-            by_loop.setdefault(result.get_loop(), []).append((result, answer))
+def _tell(answers: Iterable[tuple[Told, Appended | BaseException, asyncio.AbstractEventLoop | None]]) -> None:
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Told, Appended | BaseException]]] = {}
+    for told, answer, loop in answers:
+        if loop is None:
+            told(answer)
         else:
-            _set([(result, answer)])
+            by_loop.setdefault(loop, []).append((told, answer))
     for loop, some in by_loop.items():
         if not loop.is_closed():
-            loop.call_soon_threadsafe(_set, some)
+            loop.call_soon_threadsafe(_tell_each, some)
 
 
-def _set(answers: list[tuple[Result, Appended | BaseException]]) -> None:
-    for result, answer in answers:
-        if result.done():  # nobody waits for it any more
-            continue
-        if isinstance(answer, BaseException):
-            result.set_exception(answer)
-        else:
-            result.set_result(answer)
+def _tell_each(answers: list[tuple[Told, Appended | BaseException]]) -> None:
+    for told, answer in answers:
+        try:
+            told(answer)
+        except Exception:  # of one of them; the others wait
+            _LOG.exception("an answer could not be told")
+
+
+def _set(result: Future[Appended] | asyncio.Future[Appended], answer: Appended | BaseException) -> None:
+    if result.done():  # nobody waits for it any more
+        return
+    if isinstance(answer, BaseException):
+        result.set_exception(answer)
+    else:
+        result.set_result(answer)

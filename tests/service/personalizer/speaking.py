@@ -92,7 +92,7 @@ class Shop:
 def shop(folder: Path) -> Iterator[Shop]:
     """A service of its own."""
     journal = Sqlite(folder)
-    key = Keys(journal).make("shop", ["decide", "reward", "read", "admin"])
+    key = Keys(journal).make("shop", ["decide", "reward", "read", "admin"], new=True)
     journal.close()
     with served(folder) as (client, _):
         one = Shop(folder, client, key)

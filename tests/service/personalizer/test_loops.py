@@ -12,7 +12,7 @@ RANK = {"actions": actions("hat", "shoe")}
 
 def test_a_key_is_for_its_own_loop_and_for_what_it_says(tmp_path: Path) -> None:
     journal = Sqlite(tmp_path)
-    keys = {name: Keys(journal).make(name, ["decide"]) for name in ("hats", "shoes")}
+    keys = {name: Keys(journal).make(name, ["decide"], new=True) for name in ("hats", "shoes")}
     every = Keys(journal).make("*", ["read", "decide"])
     journal.close()
     with served(tmp_path) as (client, _):

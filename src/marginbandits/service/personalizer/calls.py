@@ -7,7 +7,6 @@ The loop is that of the key. Without keys, or with a key for all loops, it is th
 import threading
 from dataclasses import dataclass
 
-import msgspec
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
@@ -15,7 +14,7 @@ from marginbandits.service.core import Service
 from marginbandits.service.loop import Loop
 from marginbandits.service.personalizer.dialects import Dialect
 from marginbandits.service.personalizer.faults import FaultError
-from marginbandits.service.records import Name, Settings
+from marginbandits.service.records import Settings, named
 
 __all__ = ["Call", "Loops"]
 
@@ -64,14 +63,14 @@ class Loops:
     async def find(self, own: str | None) -> Loop:
         """The loop that a key is for, or the one there is."""
         there = self._service.loops
-        name = own or ("default" if len(there) != 1 else next(iter(there)))
+        name = own if own is not None else "default" if len(there) != 1 else next(iter(there))
         if own is None and len(there) > 1 and name not in there:
             raise FaultError("MissingAppId")
         found = there.get(name)
         return await run_in_threadpool(self._make, name) if found is None else found
 
     def _make(self, name: str) -> Loop:
-        msgspec.convert(name, Name)
+        named(name)
         with self._lock:
             found = self._service.loops.get(name)
             return self._service.set(name, AT_FIRST) if found is None else found

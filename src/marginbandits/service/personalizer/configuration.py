@@ -57,8 +57,8 @@ class Configuration(msgspec.Struct, frozen=True, rename="camel"):
         given: dict[str, Any] = msgspec.to_builtins(self)
         return {name: value for name, value in given.items() if name in _KEPT and value is not None}
 
-    def settings(self, before: Settings) -> Settings:
-        """The loop's, from now on; or why not."""
+    def settings(self, before: Settings) -> dict[str, Any]:
+        """What changes of the loop's; or why not."""
         window, days = seconds(self.reward_wait_time), self.log_retention_days
         seconds(self.model_export_frequency)
         if window > LONGEST:
@@ -69,19 +69,18 @@ class Configuration(msgspec.Struct, frozen=True, rename="camel"):
             raise FaultError("InvalidLogRetentionDays")
         if self.model_retrain_days is not None and not 0 <= self.model_retrain_days <= (36500 if days == -1 else days):
             raise FaultError("InvalidServiceConfiguration", RETRAIN)
-        after = msgspec.structs.replace(
-            before,
-            window=window,
-            default=self.default_reward,
-            aggregation=_OURS.get(self.reward_aggregation, self.reward_aggregation),
-            exploration=self.exploration_percentage,
-            mode=self.learning_mode or before.mode,
-            retention_days=None if days == -1 else float(days),
-        )
-        rewarding = [(one.window, one.default, one.aggregation) for one in (before, after)]
-        if before.mode != after.mode and rewarding[0] != rewarding[1]:
+        changes: dict[str, Any] = {
+            "window": window,
+            "default": self.default_reward,
+            "aggregation": _OURS.get(self.reward_aggregation, self.reward_aggregation),
+            "exploration": self.exploration_percentage,
+            "mode": self.learning_mode or before.mode,
+            "retention_days": None if days == -1 else float(days),
+        }
+        rewarding = any(getattr(before, name) != changes[name] for name in ("window", "default", "aggregation"))
+        if before.mode != changes["mode"] and rewarding:
             raise FaultError("InvalidLearningModeServiceConfiguration")
-        return after
+        return changes
 
 
 def configuration(settings: Settings, kept: Kept, dialect: Dialect) -> dict[str, Any]:

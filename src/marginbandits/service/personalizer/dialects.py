@@ -30,6 +30,8 @@ def told(raw_path: bytes, api_version: str | None) -> tuple[Dialect, list[str]]:
     """The dialect, and the parts of the path after it; a ValueError if it is none of the three."""
     first, *rest = [unquote_to_bytes(part).decode() for part in raw_path.lstrip(b"/").split(b"/")]
     assert first == "personalizer"
+    if any("\0" in part for part in rest):
+        raise ValueError("a path must be text without zeros")
     if rest and rest[0] in _VERSIONS:
         return _VERSIONS[rest[0]], rest[1:]
     if api_version != Dialect.V2022.value:

@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from marginbandits.service.door import json_answer
+from marginbandits.service.evaluating import Rival
 from marginbandits.service.journal import now
 from marginbandits.service.loop import Loop
 from marginbandits.service.personalizer import evaluations
@@ -72,7 +73,7 @@ class Judgements:
         start, end = wanted.range()
         if self._journal.fact(f"personalizer-evaluation/{loop.name}/{name}") is not None:
             raise FaultError("InvalidEvaluationContract", f"Evaluation with id {name} already exists.")
-        custom = {one.name: (one.arguments, *_policy(one, loop)) for one in wanted.policies}
+        custom = {one.name: (one.arguments, _rival(one, loop)) for one in wanted.policies}
         online = Kept.of(self._journal, loop.name).arguments
         judged = judge(self._journal, loop.name, start, end, online, custom)
         if not judged[0].sums:
@@ -117,7 +118,6 @@ class Judgements:
         return Response(status_code=DONE)
 
 
-def _policy(contract: Contract, loop: Loop) -> tuple[Policy, float]:
+def _rival(contract: Contract, loop: Loop) -> Rival:
     learner, parameters, exploration = learning(contract.arguments)
-    policy = Policy(learner, parameters, loop.settings.reward_range)
-    return policy, loop.settings.exploration if exploration is None else exploration
+    return Rival(Policy(learner, parameters, loop.settings.reward_range), exploration)

@@ -1,22 +1,19 @@
 """Policies judged by the log: that which was online, the baseline, an even choice, and any that could have been.
 
-Only decisions made in Online mode count, as others say nothing of what was not served. A policy of one's own is played
-through the log: at each event its law is asked first, and then it learns the event.
+Weights are those of `evaluating`: a policy of one's own is asked at every decision, and has learnt what had
+closed by then.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
 
 import msgspec
 
-from marginbandits.service.join import Closed, Joiner
-from marginbandits.service.journal import Journal, now
-from marginbandits.service.loop import read
-from marginbandits.service.model import Model
+from marginbandits.service.evaluating import Rival, weighed
+from marginbandits.service.exporting import closed_events
+from marginbandits.service.journal import Journal
 from marginbandits.service.personalizer.sums import Sums
-from marginbandits.service.records import Policy
 
-__all__ = ["Imitation", "Judged", "closed", "imitation", "judge"]
+__all__ = ["Imitation", "Judged", "imitation", "judge"]
 
 BUCKET = 300_000_000
 """Microseconds that are summed together."""
@@ -42,33 +39,18 @@ class Imitation(msgspec.Struct, frozen=True, rename="camel"):
     sum_of_imitated_rewards: float
 
 
-def closed(journal: Journal, loop: str) -> Iterator[Closed]:
-    """All events whose windows are over, but those that were never activated."""
-    joiner, end = Joiner(loop), now()
-    for entry in read(journal):
-        yield from (one for one in joiner.observe(entry) if one.reason != "inactive")
-    yield from (one for one in joiner.advance(end) if one.reason != "inactive")
-
-
 def judge(
-    journal: Journal, loop: str, start: int, end: int, online: str, custom: dict[str, tuple[str, Policy, float]]
+    journal: Journal, loop: str, start: int, end: int, online: str, custom: dict[str, tuple[str, Rival]]
 ) -> list[Judged]:
-    """Everything that a log can say of decisions from `start` to `end`; `custom` has arguments, policy, exploration."""
+    """Everything that a log can say of decisions from `start` to `end`; `custom` has arguments, and who plays them."""
+    rivals = {"Baseline": Rival("baseline"), "Random": Rival("uniform")}
+    rivals |= {f"Custom {name}": rival for name, (_, rival) in custom.items()}
     sums: dict[str, defaultdict[int, Sums]] = defaultdict(lambda: defaultdict(Sums))
-    models = {name: Model(policy) for name, (_, policy, _) in custom.items()}
-    for one in closed(journal, loop):
-        decided = one.decided
-        if start <= one.at < end and decided.mode == "Online":
-            bucket, p = one.at - one.at % BUCKET, decided.probabilities[decided.chosen]
-            kept = [offer for place, offer in enumerate(decided.actions) if place not in decided.excluded]
-            weights = {"Online": 1.0, "Baseline": (decided.chosen == decided.baseline) / p, "Random": 1 / len(kept) / p}
-            for name, (_, _, share) in custom.items():
-                law = models[name].law(decided.context, kept)[0][kept.index(decided.actions[decided.chosen])]
-                weights[f"Custom {name}"] = ((1.0 - share) * law + share / len(kept)) / p
-            for name, weight in weights.items():
-                sums[name][bucket] += Sums.of(weight, one.reward)
-        for model in models.values():
-            model.learn(one)
+    for one in weighed(journal, loop, rivals, start, end):
+        bucket = one.closed.at - one.closed.at % BUCKET
+        sums["Online"][bucket] += Sums.of(1.0, one.closed.reward)
+        for name, (weight, _) in one.rivals.items():
+            sums[name][bucket] += Sums.of(weight, one.closed.reward)
     named = [("Online", online, "Online"), ("Baseline", "", "Baseline"), ("Random", "", "Random")]
     judged = [Judged(*one, dict(sums[one[2]])) for one in named]
     return judged + [Judged(name, one[0], "Custom", dict(sums[f"Custom {name}"])) for name, one in custom.items()]
@@ -76,7 +58,7 @@ def judge(
 
 def imitation(journal: Journal, loop: str) -> Imitation | None:
     """Of all events decided in Apprentice mode; None if there are none."""
-    found = [one for one in closed(journal, loop) if one.decided.mode == "Apprentice"]
+    found = [one for one in closed_events(journal, loop) if one.decided.mode == "Apprentice"]
     if not found:
         return None
     same = [one for one in found if one.decided.shadow == one.decided.baseline]

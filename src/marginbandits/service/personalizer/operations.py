@@ -6,8 +6,8 @@ from starlette.responses import Response
 
 from marginbandits.service.core import Service
 from marginbandits.service.door import json_answer
-from marginbandits.service.journal import DECISION, POLICY, now
-from marginbandits.service.loop import Loop, read
+from marginbandits.service.journal import POLICY, now
+from marginbandits.service.loop import Loop
 from marginbandits.service.personalizer.calls import LONGEST, Call
 from marginbandits.service.personalizer.configuration import Configuration, configuration
 from marginbandits.service.personalizer.dialects import Dialect
@@ -104,12 +104,10 @@ class Operations:
 
         def act() -> dict[str, object]:
             wanted = msgspec.json.decode(call.body, type=Configuration)
-            settings = wanted.settings(call.loop.settings)
-            self.service.set(call.loop.name, settings)
-            kept = Kept.of(self.journal, call.loop.name)
-            msgspec.structs.replace(kept, fields=wanted.fields(), edited=now()).keep(self.journal, call.loop.name)
-            self.service.settle()
-            return self._configuration(call.loop, call.dialect)
+            loop = self.service.set(call.loop.name, wanted.settings(call.loop.settings))
+            kept = Kept.of(self.journal, loop.name)
+            msgspec.structs.replace(kept, fields=wanted.fields(), edited=now()).keep(self.journal, loop.name)
+            return self._configuration(loop, call.dialect)
 
         return json_answer(await run_in_threadpool(act))
 
@@ -129,16 +127,13 @@ class Operations:
     def learn_by(self, loop: Loop, name: str | None, arguments: str) -> dict[str, str]:
         """The learner of these arguments decides, once it has learnt what the one before had."""
         learner, parameters, exploration = learning(arguments)
-        settings, before = loop.settings, loop.model.policy
-        if exploration is not None:
-            settings = msgspec.structs.replace(settings, exploration=exploration)
+        settings, before = {} if exploration is None else {"exploration": exploration}, loop.model.policy
         policy = msgspec.structs.replace(before, learner=learner, parameters=parameters, reason="Personalizer policy")
         same = (learner, parameters) == (before.learner, before.parameters)
         self.service.set(loop.name, settings, None if same else policy)
         kept = Kept.of(self.journal, loop.name)
         kept = msgspec.structs.replace(kept, policy_name=name, arguments=arguments)
         kept.keep(self.journal, loop.name)
-        self.service.settle()
         return _policy(kept, loop)
 
     # Model and logs.
@@ -152,11 +147,9 @@ class Operations:
         """Forget what was learnt: the same learner learns from here on."""
 
         def act() -> None:
-            last = self.journal.last()
-            since = 0 if last is None else last.seq
-            policy: Policy = msgspec.structs.replace(call.loop.model.policy, since=since, reason="Personalizer reset")
-            self.service.set(call.loop.name, call.loop.settings, policy)
-            self.service.settle()
+            since, before = self.service.last_entry(), call.loop.model.policy
+            policy: Policy = msgspec.structs.replace(before, since=since, reason="Personalizer reset")
+            self.service.set(call.loop.name, {}, policy)
 
         await run_in_threadpool(act)
         return Response(status_code=DONE)
@@ -174,17 +167,16 @@ class Operations:
         """From when to when there are decisions."""
 
         def act() -> dict[str, object]:
-            own = (call.loop.name, DECISION)
-            times = [one.at for one in read(self.journal) if (one.loop, one.kind) == own and one.body is not None]
-            if not times:
+            times = self.journal.span(call.loop.name)
+            if times is None:
                 raise FaultError("LogsPropertiesNotFound")
-            return {"dateRange": {"from": moment(times[0]), "to": moment(times[-1])}}
+            return {"dateRange": {"from": moment(times[0]), "to": moment(times[1])}}
 
         return json_answer(await run_in_threadpool(act))
 
     async def delete_logs(self, call: Call) -> Response:
         """Forget all events, and what was learnt of them."""
-        await run_in_threadpool(self.service.erase_until, call.loop.name)
+        await run_in_threadpool(self.service.erase_all, call.loop.name)
         return Response(status_code=DONE)
 
 

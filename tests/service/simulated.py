@@ -14,7 +14,7 @@ from typing import Any, cast
 from marginbandits.service.journal import REWARD, SETTINGS, START, TICK, Draft, Entry, Journal, linked
 from marginbandits.service.loop import Loop
 from marginbandits.service.model import Model
-from marginbandits.service.records import Decided, Policy, Rewarded, Settings, decode, encode
+from marginbandits.service.records import Decided, Policy, Rewarded, Settings, encode
 from marginbandits.service.requests import Ask
 
 __all__ = ["NOWHERE", "SECOND", "Simulated"]
@@ -54,10 +54,9 @@ class Simulated:
     def decide(self, actions: Sequence[str], event: str | None = None, **ask: Any) -> tuple[str, Decided]:
         """The event, and what was decided."""
         name = f"event {self._last[0]}" if event is None else event
-        entry = self._append(self.loop.decide(Ask(actions=list(actions), event_id=name, **ask)))
-        self._places[name] = entry.seq
-        assert entry.body is not None
-        return name, decode(Decided, entry.body)
+        draft, decided = self.loop.decide(Ask(actions=list(actions), event_id=name, **ask))
+        self._places[name] = self._append(draft).seq
+        return name, decided
 
     def reward(self, event: str, value: float) -> None:
         """An event was worth so much."""
@@ -66,7 +65,7 @@ class Simulated:
     def _append(self, draft: Draft, of: int | None = None) -> Entry:
         seq, before = self._last
         self.at += 1
-        entry = linked(before, seq + 1, self.at, draft, of)
+        entry = linked(before, seq + 1, self.at, draft, of, b"")
         self._last = entry.seq, entry.sha256
         if self._keep:
             self.entries.append(entry)

@@ -1,0 +1,196 @@
+"""The short way for the two requests that come all the time: decisions and rewards, from the socket to the writer.
+
+    POST /loops/{loop}/decide      POST /loops/{loop}/reward
+
+A request takes it if it is there whole when it is read, if its head is as plain as can be, and if its loop has no rate
+to keep to. It passes the same door, is decoded by the same types and written by the same writer as any other. Whatever
+is out of the ordinary (a body in parts, an unknown loop, a key that does not fit, an id that was there before, a disk
+that fails) goes the long way from its beginning: through uvicorn and the application, which say what is wrong. So there
+is nothing to be refused here.
+
+A client sends the same heads again and again, so what was read of one is kept with the connection; it is admitted again
+whenever keys are read again. While a request is being written, nothing more is taken from its connection. A request
+that is not there whole `PATIENCE` seconds after the connection began, or its last answer, ends the connection: those
+who send halves, or nothing, do not keep others out.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import h11
+import msgspec
+from starlette.requests import Request
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from marginbandits.service.core import Service
+from marginbandits.service.door import LARGEST, Door
+from marginbandits.service.journal import Draft
+from marginbandits.service.keys import Scope
+from marginbandits.service.requests import Ask, Reward
+from marginbandits.service.writer import Appended
+
+__all__ = ["straight"]
+
+PATIENCE = 30.0
+"""Seconds that a request may take to come."""
+
+_LINE = re.compile(rb"POST (/loops/([A-Za-z0-9][A-Za-z0-9_.-]*)/(decide|reward)) HTTP/1\.1\Z")
+_HEADER = re.compile(rb"([A-Za-z0-9-]+): ?([!-~](?:[ -~]*[!-~])?)\Z")
+_UNUSUAL = {b"transfer-encoding", b"expect", b"upgrade", b"te", b"trailer"}
+_MOST_HEADS = 16
+"""Kept of a connection."""
+_ASK, _REWARD = msgspec.json.Decoder(Ask), msgspec.json.Decoder(Reward)
+_ENCODER = msgspec.json.Encoder()
+_OK = b"HTTP/1.1 200 OK\r\n%bcontent-length: %d\r\ncontent-type: application/json\r\n\r\n%b"
+
+
+class _Head:
+    """What a plain head says; `admitted` are the keys there were when it was."""
+
+    __slots__ = ("admitted", "key", "length", "loop", "request", "scope")
+
+    def __init__(self, request: Request, loop: str, scope: Scope, length: int) -> None:
+        self.request, self.loop, self.scope, self.length = request, loop, scope, length
+        self.key = Door.again(request)
+        self.admitted: object = None
+
+
+def _read(head: bytes, client: tuple[str, int] | None) -> _Head | None:
+    """A head, up to its empty line, if it is plain."""
+    first, *lines = head.split(b"\r\n")
+    asked, headers = _LINE.match(first), {}
+    for line in lines:
+        header = _HEADER.match(line)
+        if header is None or header[1].lower() in headers or header[1].lower() in _UNUSUAL:
+            return None
+        headers[header[1].lower()] = header[2]
+    length = headers.get(b"content-length", b"")
+    if asked is None or not length.isdigit() or b"host" not in headers or int(length) > LARGEST:
+        return None
+    if headers.get(b"connection", b"keep-alive").lower() != b"keep-alive":
+        return None
+    scope = {"type": "http", "method": "POST", "path": asked[1].decode(), "headers": [*headers.items()]}
+    kind: Scope = "decide" if asked[3] == b"decide" else "reward"
+    return _Head(Request({**scope, "client": client}), asked[2].decode(), kind, int(length))
+
+
+def straight(service: Service, door: Door) -> type[H11Protocol]:
+    """What uvicorn is to speak: HTTP as it speaks it, with a short way."""
+
+    def drafted(head: _Head, body: bytes) -> tuple[Draft, Callable[[Appended], Any]] | None:
+        """What is to be written for a request, and what is to be told then; None if it is to go the long way."""
+        keys, loop = door.keys.all(), service.loops.get(head.loop)
+        if loop is None or loop.settings.most_per_second is not None:
+            return None
+        if head.admitted is not keys:
+            door.admit(head.request, head.scope, head.loop)
+            head.admitted = keys
+        if head.scope == "decide":
+            return service.asked(loop, _ASK.decode(body), head.key)
+        reward = _REWARD.decode(body)
+        return service.rewarded(loop, reward.event_id, reward.value, reward.key or head.key)
+
+    class Straight(H11Protocol):
+        """A connection."""
+
+        _waits = _ends = _long = False
+        _heard = 0.0
+        _later = b""
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._heads: dict[bytes, _Head | None] = {}
+            self._heard = self.loop.time()
+            self._watching = self.loop.call_later(PATIENCE, self._look)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._watching.cancel()
+            super().connection_lost(exc)
+
+        def _look(self) -> None:
+            """End the connection if a request has not come for too long."""
+            cycle: Any = self.cycle
+            left = self._heard + PATIENCE - self.loop.time()
+            owed = not self._waits and (cycle is None or cycle.response_complete or cycle.more_body)
+            if owed and left <= 0.0:
+                self.transport.close()
+            else:
+                self._watching = self.loop.call_later(left if left > 0.0 else PATIENCE, self._look)
+
+        def data_received(self, data: bytes) -> None:
+            if self._waits:
+                self._later += data
+                self.transport.pause_reading()
+            elif self._long or self.flow.write_paused or not self._take(data):
+                self._long = True
+                super().data_received(data)
+
+        def _take(self, data: bytes) -> bool:
+            """Whether it goes the short way."""
+            at = data.find(b"\r\n\r\n")
+            if at < 0:
+                return False
+            text = data[:at]
+            try:
+                if text not in self._heads:
+                    if len(self._heads) >= _MOST_HEADS:
+                        self._heads.clear()
+                    self._heads[text] = _read(text, self.client)
+                head = self._heads[text]
+                if head is None or len(data) != at + 4 + head.length:
+                    return False
+                found = drafted(head, data[at + 4 :])
+                if found is None:
+                    return False
+                draft, answer = found
+                service.writer.ask(draft, lambda written: self._tell(written, answer, data), self.loop)
+            except Exception:  # whatever it is, the long way says it
+                return False
+            self._waits = True
+            return True
+
+        def _tell(self, written: Appended | BaseException, answer: Callable[[Appended], Any], data: bytes) -> None:
+            self._waits = False
+            if self.transport.is_closing():
+                return
+            try:
+                if isinstance(written, BaseException):
+                    raise written
+                self._answer(_ENCODER.encode(answer(written)))
+            except Exception:  # the long way says it
+                self._long = True
+                super().data_received(data)
+            if self._ends:
+                self.shutdown()
+            elif self._later:
+                data, self._later = self._later, b""
+                self.transport.resume_reading()
+                self.data_received(data)
+
+        def _answer(self, body: bytes) -> None:
+            headers = b"".join([b"%b: %b\r\n" % one for one in self.server_state.default_headers])
+            self.transport.write(_OK % (headers, len(body), body))
+            self.server_state.total_requests += 1
+            self._heard = self.loop.time()
+            if self.timeout_keep_alive_task is None:
+                self.timeout_keep_alive_handler()
+
+        def timeout_keep_alive_handler(self) -> None:
+            left = self._heard + self.timeout_keep_alive - self.loop.time()
+            if self._waits or left > 0.0:
+                self.timeout_keep_alive_task = self.loop.call_later(max(left, 1.0), self.timeout_keep_alive_handler)
+            else:
+                super().timeout_keep_alive_handler()
+
+        def on_response_complete(self) -> None:
+            self._heard = self.loop.time()
+            super().on_response_complete()
+            self._long = self.conn.their_state is not h11.IDLE or self.conn.trailing_data != (b"", False)
+
+        def shutdown(self) -> None:
+            self._ends = self._waits
+            if not self._waits:
+                super().shutdown()
+
+    return Straight

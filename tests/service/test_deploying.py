@@ -1,0 +1,127 @@
+"""Whether what is said of policies is true: intervals of lifts cover, and many candidates do not promote one by chance.
+
+Loops are simulated, so that what every policy earns is known at every event.
+"""
+
+import dataclasses
+import random
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import pytest
+
+from marginbandits.service import evaluating
+from marginbandits.service.deploying import ALPHA, promote, turn
+from marginbandits.service.evaluating import Rival, judged
+from marginbandits.service.journal import Entry
+from marginbandits.service.model import Model
+from marginbandits.service.records import Offer, Policy, Settings
+from marginbandits.service.requests import Candidate, Judged, Wanted
+from tests.service.made import Shop, web
+from tests.service.simulated import Simulated
+
+ACTIONS = ["a", "b", "c"]
+EVENTS, LOOPS = 400, 12
+AT_FIRST, LATER = {"a": 0.1, "b": 0.6, "c": 0.1}, {"a": 0.4, "b": 0.0, "c": 0.4}
+RIVALS = {"baseline": Rival("baseline"), "uniform": Rival("uniform"), "learns": Rival(Policy())}
+
+
+class Kept:
+    """Entries, as a journal gives them."""
+
+    def __init__(self, entries: list[Entry]) -> None:
+        self._entries = entries
+
+    def entries(self, after: int, limit: int, until: int | None = None) -> list[Entry]:
+        return self._entries[after : after + limit]
+
+
+class Recorded(Model):
+    """A rival whose laws are remembered."""
+
+    laws: ClassVar[list[list[float]]] = []
+
+    def law(self, context: Any, actions: list[Offer]) -> tuple[list[float], int]:
+        law, learnt = super().law(context, actions)
+        self.laws.append(law)
+        return law, learnt
+
+
+def looked_at(seed: int, monkeypatch: pytest.MonkeyPatch, level: float) -> dict[str, tuple[Judged, float]]:
+    """A loop in a world that changes half way: of each rival what is said, and its lift as it was."""
+    rng = random.Random(seed)
+    learner = "SquareCB" if seed % 2 else "Uniform"
+    shop = Simulated(Settings(window=60, holdback=0.1), Policy(learner=learner, number=1), secret=bytes([seed]))
+    worth, logged = [], []
+    for k in range(EVENTS):
+        values = AT_FIRST if k < EVENTS // 2 else LATER
+        event, decided = shop.decide(ACTIONS, context={"x": float(rng.random())})
+        worth.append(values)
+        logged.append(sum(p * values[one] for p, one in zip(decided.probabilities, ACTIONS, strict=True)))
+        if rng.random() < values[ACTIONS[decided.chosen]]:
+            shop.reward(event, 1.0)
+        shop.wait(10.0)
+    shop.wait(1000.0)
+    monkeypatch.setattr(Recorded, "laws", [])
+    monkeypatch.setattr(evaluating, "Model", Recorded)
+    told = judged(Kept(shop.entries), "shop", RIVALS, level=level)  # type: ignore[arg-type]  # entries are all it takes
+    laws = {"baseline": [[1.0, 0.0, 0.0]] * EVENTS, "uniform": [[1 / 3] * 3] * EVENTS, "learns": Recorded.laws}
+    found = {}
+    for one in told:
+        earned = [
+            sum(p * values[a] for p, a in zip(law, ACTIONS, strict=True))
+            for law, values in zip(laws[one.rival], worth, strict=True)
+        ]
+        found[one.rival] = one, (sum(earned) - sum(logged)) / EVENTS
+    return found
+
+
+def wrong_loops(monkeypatch: pytest.MonkeyPatch, level: float) -> int:
+    several = [looked_at(seed, monkeypatch, level) for seed in range(LOOPS)]
+    wrong = [[not told.lift_low <= truth <= told.lift_high for told, truth in one.values()] for one in several]
+    return sum(map(any, wrong))
+
+
+def test_intervals_of_lifts_cover_though_policies_learn_and_the_world_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three intervals of a loop one is wrong with probability 15% at most; in 6 loops of 12 with 0.5%."""
+    assert wrong_loops(monkeypatch, 0.95) <= 5
+
+
+def test_and_the_test_would_see_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    value: Any = vars(evaluating)["value"]
+
+    def narrow(*given: Any, **more: Any) -> Any:
+        found: Any = value(*given, **more)
+        room = [(end - found.value) / 10.0 for end in (found.low, found.high)]
+        return dataclasses.replace(found, low=found.value + room[0], high=found.value + room[1])
+
+    monkeypatch.setattr(evaluating, "value", narrow)
+    assert wrong_loops(monkeypatch, 0.95) > 5
+
+
+class TestManyCandidates:
+    def test_each_new_one_is_judged_more_strictly_and_the_same_one_is_the_same(
+        self, opened: Callable[..., Shop]
+    ) -> None:
+        shop = opened(Settings(window=5), Policy(learner="Uniform"))
+        shop.play(30)
+        wanted = [Wanted("SquareCB"), Wanted("RegCB"), Wanted("SquareCB"), Wanted("SquareCB", {"scale": 3.0})]
+        found = [promote(shop.service, "shop", Candidate(one)).judged for one in wanted]
+        levels = [one.level for one in found if one is not None]
+        assert levels == pytest.approx([1 - ALPHA / 2, 1 - ALPHA / 6, 1 - ALPHA / 2, 1 - ALPHA / 12])
+        assert found[0] is not None
+        assert found[2] == found[0]
+        assert turn(shop.service.journal, "shop", Policy("RegCB", reason="whatever", number=9)) == 2
+        assert turn(shop.service.journal, "other", Policy("RegCB")) == 1
+        spent = sum(ALPHA / (k * (k + 1)) for k in range(1, 100_000))
+        assert spent < ALPHA
+
+    def test_what_was_evaluated_counts(self, opened: Callable[..., Shop]) -> None:
+        shop = opened(Settings(window=5), Policy(learner="Uniform"))
+        shop.play(10)
+        client = web(shop)
+        asked = {"policies": {"one": {"learner": "RegCB"}, "two": {"learner": "SquareCB"}}}
+        told = client.post("/loops/shop/evaluate", json=asked).json()
+        assert [one["level"] for one in told] == [0.95] * 4
+        assert turn(shop.service.journal, "shop", Policy("LinUCB")) == 3
+        assert "candidate 2" in client.post("/loops/shop/policies", json={"policy": {}}).json()["reason"]

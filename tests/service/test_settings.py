@@ -1,0 +1,119 @@
+"""What is set by name, and that nothing else is."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from starlette.testclient import TestClient
+
+from marginbandits.service.deploying import promote
+from marginbandits.service.explaining import decoded
+from marginbandits.service.records import Settings
+from marginbandits.service.requests import Ask, Candidate, Wanted
+from tests.service.made import Shop, web
+
+SETTINGS = Settings(window=60, holdback=0.25, reward_range=(0.0, 51.0), aggregation="sum", segment="user.country")
+
+
+@pytest.fixture
+def shop(opened: Callable[..., Shop]) -> Shop:
+    return opened(SETTINGS)
+
+
+@pytest.fixture
+def client(shop: Shop) -> TestClient:
+    return web(shop)
+
+
+def put(client: TestClient, body: dict[str, Any], loop: str = "shop") -> Any:
+    return client.put(f"/loops/{loop}", json=body)
+
+
+class TestWhatIsNotNamedStays:
+    def test_one_setting_changes_one_setting(self, shop: Shop, client: TestClient) -> None:
+        told = put(client, {"settings": {"window": 12}}).json()
+        assert msgspec.convert(told["settings"], Settings) == msgspec.structs.replace(SETTINGS, window=12.0)
+        assert told["policy"]["number"] == 1, "nothing is learnt anew"
+        assert put(client, {}).json()["settings"] == told["settings"]
+
+    def test_null_takes_away(self, shop: Shop, client: TestClient) -> None:
+        assert put(client, {"settings": {"segment": None}}).json()["settings"]["segment"] is None
+
+    def test_they_are_judged_together(self, shop: Shop, client: TestClient) -> None:
+        assert put(client, {"settings": {"default": 5}}).status_code == 200, "it is within the loop's own range"
+        refused = put(client, {"settings": {"reward_range": [0, 1]}})
+        assert refused.status_code == 400
+        assert "default must be within reward_range" in refused.json()["error"]
+        assert shop.loop.settings.reward_range == (0.0, 51.0)
+
+    def test_a_promotion_writes_no_settings_back(self, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+        stale = shop.loop
+        shop.service.set("shop", {"window": 7.0})
+        monkeypatch.setattr(stale, "settings", SETTINGS)  # as a process sees them that does not lead
+        assert promote(shop.service, "shop", Candidate(Wanted("Uniform"), force=True)).promoted
+        assert shop.loop.settings.window == 7.0
+        assert shop.loop.model.policy.reward_range == (0.0, 51.0)
+
+    def test_actions_are_ids_or_ids_with_features(self, shop: Shop, client: TestClient) -> None:
+        told = put(client, {"settings": {"actions": ["hat", {"id": "shoe", "features": {"price": 3}}]}})
+        assert told.status_code == 200, told.text
+        shop.service.settle()
+        answer = client.post("/loops/shop/decide", json={})
+        assert sorted(one["id"] for one in answer.json()["ranking"]) == ["hat", "shoe"]
+        assert put(client, {"settings": {"actions": ["hat", {"id": "hat"}]}}).status_code == 400
+
+
+class TestPoliciesThatAreAskedFor:
+    @pytest.mark.parametrize("field", ["number", "reason", "reward_range"])
+    def test_what_is_not_theirs_to_say(self, shop: Shop, client: TestClient, field: str) -> None:
+        refused = put(client, {"policy": {"learner": "RegCB", field: 3}})
+        assert refused.status_code == 400
+        assert f"policy has no field '{field}'" in refused.json()["error"]
+
+    def test_since_is_an_entry_there_is_or_now(self, shop: Shop, client: TestClient) -> None:
+        last = shop.service.last_entry()
+        refused = put(client, {"policy": {"since": last + 1}})
+        assert refused.status_code == 400
+        assert f"the last is {last}" in refused.json()["error"]
+        assert put(client, {"policy": {"since": last}}).json()["policy"]["since"] == last
+        shop.play(5)
+        last = shop.service.last_entry()
+        told = put(client, {"policy": {"since": "now"}}).json()
+        assert (told["policy"]["since"], told["learnt"]) == (last, 0)
+
+
+class TestMessages:
+    @pytest.mark.parametrize(
+        ("body", "message"),
+        [
+            ({"settings": {"mode": "online"}}, "settings.mode must be one of Apprentice, LoggingOnly, Online"),
+            ({"settings": {"holdbak": 0.1}}, "settings has no field 'holdbak'; did you mean 'holdback'?"),
+            ({"setings": {}}, "there is no field 'setings'; did you mean 'settings'?"),
+            ({"settings": {"window": "x"}}, "settings.window: expected `float`"),
+            ({"settings": {"most_per_second": 1e-300}}, "settings.most_per_second: expected `float` >= 0.01"),
+            ({"settings": {"retention_days": 1e300}}, "settings.retention_days: expected `float` <= 36500"),
+        ],
+    )
+    def test_they_say_what_there_is(self, client: TestClient, body: dict[str, Any], message: str) -> None:
+        refused = put(client, body)
+        assert refused.status_code == 400
+        assert message in refused.json()["error"]
+
+    def test_of_parts_of_a_list(self) -> None:
+        with pytest.raises(ValueError, match=r"actions\[0\] has no field 'feature'; did you mean 'features'\?"):
+            decoded(msgspec.json.Decoder(Ask), b'{"actions": [{"id": "hat", "feature": {}}]}')
+
+    def test_a_loop_by_its_name(self, client: TestClient) -> None:
+        for name in ("shop%0A", "-shop", "a" * 65):
+            refused = put(client, {}, name)
+            assert refused.status_code == 400, name
+            assert "a loop's name must be 1 to 64 letters" in refused.json()["error"]
+
+
+def test_the_document_has_the_settings(client: TestClient) -> None:
+    schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    assert schemas["SetLoop"]["properties"]["settings"]["$ref"] == "#/components/schemas/Settings"
+    assert "stay as they are" in schemas["SetLoop"]["description"]
+    assert "window" in schemas["Settings"]["properties"]
+    assert list(schemas["Wanted"]["properties"]) == ["learner", "parameters", "since"]

@@ -33,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.arrays import Numbers
+from marginbandits.compiled import kernel
 from marginbandits.projections import simplex
 from marginbandits.saving import Part
 from marginbandits.scores.nets import Grid, Net, ScannedNet, TreeNet
@@ -53,6 +54,15 @@ Radius = Annotated[float, Real(1e-300, 1e100)]
 Size = Annotated[int, Integer(0, 10**9)]
 
 MINKOWSKI = {"euclidean": 2.0, "manhattan": 1.0, "chebyshev": math.inf}
+
+
+@kernel
+def _euclidean(point: Array, others: Array, out: Array) -> None:
+    for i in range(out.shape[0]):
+        total = 0.0
+        for j in range(point.shape[0]):
+            total += (others[i, j] - point[j]) * (others[i, j] - point[j])
+        out[i] = math.sqrt(total)
 
 
 class NotAMetricError(ValueError):
@@ -217,7 +227,11 @@ class MetricSpace(Space):
                 where = f"{quoted(point)} and {quoted(bad)}"
                 raise NotAMetricError(f"context must be a point of the space; the metric fails at {where}")
         else:
-            found = np.linalg.norm(others - point, MINKOWSKI[self.metric], axis=-1)
+            if self.metric == "euclidean":
+                found = np.empty(len(others))
+                _euclidean(np.ascontiguousarray(point), np.ascontiguousarray(others), found)
+            else:
+                found = np.linalg.norm(others - point, MINKOWSKI[self.metric], axis=-1)
         return np.asarray(self.lipschitz * found)
 
     def _most(self, radius: float, n_points: int) -> int:

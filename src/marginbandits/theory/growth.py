@@ -2,13 +2,15 @@
 
     finite       α = β = 0                μ = √(ln N/(KT))                    K √(T ln N)
     parametric   α = β = γ/(KT)           μ = √(d ln(KT/γ)/(KT))              K √(dT ln(KT/γ))
-    p <= 2       α = 1/(KT)               μ = (KT)^{-2/(p+4)} γ^{-2p/(p+4)}   K^{(3p+8)/(2p+8)} T^{(p+2)/(p+4)}
-                 β = γ^{2/(2+p)} (KTμ)^{-1/(2+p)}                                 γ^{-2p/(p+4)}
+    p <= 2       α = 1/(KT)               μ = (KT)^{-2/(p+4)} γ^{-2p/(p+4)}   K^{4/(p+4)} T^{(p+2)/(p+4)} γ^{-2p/(p+4)}
+                 β = γ^{2/(2+p)} (KTμ)^{-1/(2+p)}
     p >= 2       α = (KTμ)^{-1/p}, β = B  μ = (KT)^{-1/(p+1)} γ^{-p/(p+1)}    (KT/γ)^{p/(p+1)}
 
-`entropy_growth` puts these into `margin_ramp`, constants and all; `growth_rate` is the last column. For p <= 2 the
-paper prints K^{(p+2)/(p+4)}, which its own variance term exceeds (erratum E20). μ is clipped to 1/K, which happens
-exactly where the bound exceeds T. Foster & Krishnamurthy (2018), Proposition "entropy_growth" and Figure 1.
+`entropy_growth` puts these into `margin_ramp`, constants and all; `growth_rate` is the last column, what the best
+parameters give. For p <= 2 the paper prints K^{(p+2)/(p+4)}, which no parameters give; its own ones give
+K^{(3p+8)/(2p+8)} (erratum E20), and β = (γ²K/√T)^{2/(p+4)}, μ = β^{-p/2}/√T, where variance, exploration and chaining
+are equal, K^{4/(p+4)}. μ is clipped to 1/K, which happens exactly where the bound exceeds T. Foster & Krishnamurthy
+(2018), Proposition "entropy_growth" and Figure 1.
 
 >>> [round(exponents(p)["margin"], 4) for p in (0, 1, 2, 3, 4, 6, 8)]
 [0.5, 0.6, 0.6667, 0.75, 0.8, 0.8571, 0.8889]
@@ -29,7 +31,7 @@ from marginbandits.validation import Real, quoted, validated
 __all__ = ["entropy_growth", "exponents", "growth_rate"]
 
 _REFERENCE = "Proposition entropy_growth"
-_E20 = "E20: K^{(3p+8)/(2p+8)}"
+_E20 = "E20: K^{4/(p+4)}, where the paper prints K^{(p+2)/(p+4)}"
 
 
 @validated
@@ -77,8 +79,8 @@ def growth_rate(entropy: Entropy, game: Game) -> Bound:
         met = {"T >= (K/γ)^p": math.log(T) >= p * math.log(K / g) - 1e-12}
     elif isinstance(entropy, Power):
         p = entropy.p
-        value = K ** ((3 * p + 8) / (2 * p + 8)) * T ** ((p + 2) / (p + 4)) * g ** (-2 * p / (p + 4))
-        met = {"T >= K^{(p+2)/2} γ^-p": math.log(T) >= 0.5 * (p + 2) * math.log(K) - p * math.log(g) - 1e-12}
+        value = K ** (4 / (p + 4)) * T ** ((p + 2) / (p + 4)) * g ** (-2 * p / (p + 4))
+        met = {"T >= K² γ^-p": math.log(T) >= 2.0 * math.log(K) - p * math.log(g) - 1e-12}
         erratum = _E20
     else:
         raise ValueError(f"entropy must be FiniteSize, Parametric or Power, got {quoted(entropy)}")

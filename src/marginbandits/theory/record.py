@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from marginbandits.validation import Constraint, Horizon, Instance, Integer, quoted, record, validated
+from marginbandits.validation import Constraint, Horizon, Instance, Integer, Real, quoted, record, validated
 
 __all__ = ["Bound", "useful_from"]
 
@@ -117,20 +117,29 @@ class Bound:
 
 
 @validated
-def useful_from(bound: Callable[[int], Bound], *, least: Rounds = 1, most: Rounds = 10**15) -> int | None:
-    """The T from which the bound is not vacuous, looking from `least` on; None beyond `most`.
+def useful_from(
+    bound: Callable[[int], Bound],
+    *,
+    per_round: Annotated[float, Real(above=0)] = 1.0,
+    least: Rounds = 1,
+    most: Rounds = 10**15,
+) -> int | None:
+    """The T from which the bound is below `per_round` T, looking from `least` on; None beyond `most`.
 
-    Doubling, then bisection: right where the value per round falls with T.
+    `per_round` is the largest regret of a round: 1, or less where the benchmark loses something too. Doubling, then
+    bisection: right where the value per round falls with T.
 
     >>> useful_from(lambda T: Bound("root", {"all": 10.0 * T**0.5}, T))
     101
+    >>> useful_from(lambda T: Bound("root", {"all": 10.0 * T**0.5}, T), per_round=0.5)
+    401
     """
 
     def vacuous(rounds: int) -> bool:
         answer = bound(rounds)
         if not isinstance(answer, Bound):
             raise ValueError(f"bound must return a Bound, got {quoted(answer)}")
-        return answer.vacuous
+        return answer.value >= per_round * rounds
 
     high = low = least
     while vacuous(high):

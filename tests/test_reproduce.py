@@ -3,13 +3,14 @@
 import ast
 import dataclasses
 import inspect
+import itertools
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,8 @@ from marginbandits.experiments.claims import (
     CLAIMS,
     calibration,
     chosen,
-    figure_1,
-    finite_classes,
+    figure_1_learners,
     price_of_k,
-    smooth_ftl,
 )
 from marginbandits.experiments.claims.claim import (
     Claim,
@@ -35,15 +34,18 @@ from marginbandits.experiments.claims.claim import (
     Measured,
     Parameters,
     Results,
+    Unit,
     Verdict,
     slope,
     verdict,
 )
 from marginbandits.experiments.claims.errata import ERRATA
+from marginbandits.experiments.claims.judging import bounded
+from marginbandits.experiments.claims.measuring import FARTHEST, NOTHING, OPPOSITE, control, limits, played
 from marginbandits.experiments.reproduce import Programme, _drawn, judged, text_lines, write_page
 from marginbandits.experiments.runner import locally, run_plan
 from marginbandits.experiments.store import Store
-from marginbandits.theory import Power, margin_ramp
+from marginbandits.theory import Bound
 from tests.marks import at_length
 
 ROOT = Path(__file__).parent.parent
@@ -58,18 +60,16 @@ def tiny(claim: Claim) -> Claim:
             short["T"] = one["T"] // 10
         return {**one, **short}
 
-    return dataclasses.replace(
-        claim, units=lambda _: [smaller(one) for one in claim.units(True) if one.get("seed", 0) < 2]
-    )
+    few = [smaller(one) for one in claim.units(True) if one.get("seed", 0) < 2]
+    return dataclasses.replace(claim, units=lambda _: few, controls=())
 
 
 def found(claim: Claim) -> Finding:
     """Run in this process and judge."""
-    units = claim.tasks(True)
-    return claim.judge(Results(Measured(unit.parameters, unit.run().values) for unit in units))
+    return claim.judge(measured(claim.own(True)))
 
 
-ON_A_PAGE = {"hinge-lmc", "lipschitz", "margins", "variance"}
+ON_A_PAGE = {"comparators-metric", "hinge-lmc", "lipschitz", "margins", "oracle-comparators", "variance"}
 """Claims that a document shows: `test_documents` runs them too."""
 
 
@@ -155,31 +155,145 @@ def test_lemmas_hold_and_printed_mistakes_are_seen() -> None:
 # Negative controls: break something, and the verdict falls.
 
 
-def test_scores_that_do_not_sum_to_zero_break_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibration, "centred", lambda scores: np.asarray(scores) - 3.0)
-    assert found(tiny(calibration.CLAIM)).lines[0].verdict is Verdict.FAILS
+ALONE = {"comparators-metric", "hinge-lmc", "lipschitz", "oracle-comparators", "separability"}
+"""Claims whose controls take long enough for `make soak`."""
 
 
-def test_another_bound_does_not_grow_as_figure_1_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figure_1, "margin_ramp", lambda entropy, game: margin_ramp(Power(1.0), game))
-    assert found(figure_1.CLAIM).lines[0].verdict is Verdict.FAILS
+@pytest.mark.parametrize(
+    "claim",
+    [*(one for one in CLAIMS if one.name not in ALONE), *at_length(one for one in CLAIMS if one.name in ALONE)],
+    ids=lambda one: one.name,
+)
+def test_every_verdict_can_fall(claim: Claim) -> None:
+    """Every line that a claim judges falls in one of its controls; an undecided one has not fallen."""
+    broken = claim.broken(True)
+    assert broken, f"{claim.name} has no control"
+    lines = [line for units in broken.values() for line in claim.judge(measured(units)).lines]
+    fallen = {line.claim for line in lines if line.verdict.falls}
+    assert {line.claim for line in lines} == fallen
+    judged_at_all = {line.claim for line in claim.judge(fake(claim)).lines}
+    assert judged_at_all <= fallen, judged_at_all - fallen
+
+
+def measured(units: Sequence[Unit]) -> Results:
+    return Results(Measured(unit.parameters, unit.run().values) for unit in units)
+
+
+def fake(claim: Claim) -> Results:
+    """The claim's own plan with numbers of no meaning, to see which lines it judges."""
+    rng = np.random.default_rng(0)
+    return Results(Measured(one, Anything(rng)) for one in claim.units(True))
+
+
+class Anything(Mapping[str, float]):
+    """A number under every name."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+
+    def __getitem__(self, name: str) -> float:
+        return float(self._rng.uniform(0.1, 0.9))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def test_a_claim_without_a_control_or_with_an_idle_one_is_seen() -> None:
+    bare = dataclasses.replace(calibration.CLAIM, controls=())
+    with pytest.raises(AssertionError, match="no control"):
+        test_every_verdict_can_fall(bare)
+    idle = dataclasses.replace(calibration.CLAIM, controls=(control("", calibration.CLAIM.units),))
+    with pytest.raises(AssertionError):
+        test_every_verdict_can_fall(idle)
 
 
 def test_a_learner_that_does_not_learn_is_over_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mb.ExponentialWeights, "_update", lambda *_: None)
     lines = found(tiny(price_of_k.CLAIM)).lines
-    assert {line.verdict for line in lines[:2]} == {Verdict.FAILS}
+    assert [line.verdict for line in lines if "for every K" in line.claim] == [Verdict.FAILS] * 2
 
 
-def test_regret_above_the_bound_fails_and_linear_regret_is_no_rate() -> None:
-    finite = [Measured(one, {"regret": 1.1, "bound": 1.0}) for one in tiny(finite_classes.CLAIM).units(True)]
-    assert {line.verdict for line in finite_classes.CLAIM.judge(Results(finite)).lines} == {Verdict.FAILS}
-    linear = [
-        Measured(one, {"regret": one["T"] / one["share"], "rate": 1.0, "inverse": 1.0})
-        for one in smooth_ftl.CLAIM.units(True)
-    ]
-    seen = [line.verdict for line in smooth_ftl.CLAIM.judge(Results(linear)).lines]
-    assert seen == [Verdict.UNSEEN, Verdict.UNSEEN, Verdict.UNSEEN, Verdict.REACHED]  # the last allows 1/γ
+# Bounds and exponents.
+
+
+def runs(regret: float, bound: float, most: float, useful: float = 5000.0) -> Results:
+    values = [{"regret": regret + x, "bound": bound, "most": most, "useful": useful} for x in (-1.0, 0.0, 1.0)]
+    return Results(Measured({"T": 1000, "seed": seed}, one) for seed, one in enumerate(values))
+
+
+@pytest.mark.parametrize(
+    ("regret", "bound", "most", "expected"),
+    [
+        (100.0, 200.0, 500.0, Verdict.HOLDS),
+        (300.0, 200.0, 500.0, Verdict.FAILS),
+        (199.0, 200.0, 500.0, Verdict.UNDECIDED),
+        (100.0, 501.0, 500.0, Verdict.VACUOUS),  # nothing could have exceeded it
+        (-100.0, 200.0, -50.0, Verdict.VACUOUS),
+    ],
+)
+def test_bounds_are_judged_where_they_can_be_exceeded(
+    regret: float, bound: float, most: float, expected: Verdict
+) -> None:
+    line = bounded("c", "s", {"": runs(regret, bound, most)})
+    assert line.verdict is expected
+    assert "bound/T" in line.measured
+    assert ("from T = 5,000 on" in line.measured) is (expected is Verdict.VACUOUS)
+
+
+def test_single_runs_over_the_bound_count_where_a_share_is_asked() -> None:
+    each = {"bound": 200.0, "most": 500.0, "useful": 1.0}
+    lucky = Results(Measured({"T": 1000, "seed": s}, {"regret": 250.0 if s < 2 else 0.0, **each}) for s in range(20))
+    assert bounded("c", "s", {"": lucky}).verdict is Verdict.HOLDS
+    assert bounded("c", "s", {"": lucky}, share=0.9).verdict is Verdict.HOLDS
+    assert bounded("c", "s", {"": lucky}, share=0.95).verdict is Verdict.FAILS
+
+
+def test_one_cell_over_its_bound_fails_and_a_vacuous_one_is_named() -> None:
+    good, bad, idle = runs(1.0, 200.0, 500.0), runs(300.0, 200.0, 500.0), runs(900.0, 600.0, 500.0)
+    assert bounded("c", "s", {"good": good, "idle": idle}).verdict is Verdict.HOLDS
+    assert "vacuous in 1 of 2 cells (idle, T = 1,000" in bounded("c", "s", {"good": good, "idle": idle}).measured
+    assert bounded("c", "s", {"good": good, "bad": bad, "idle": idle}).verdict is Verdict.FAILS
+
+
+def test_limits_name_the_first_t_that_says_something() -> None:
+    def root(T: int) -> Bound:
+        return Bound("root", {"all": 10.0 * T**0.5}, T)
+
+    for most in (900.0, 90.0):
+        useful = int(limits(root, 1000, most)["useful"])
+        assert root(useful).value < most / 1000 * useful
+        assert root(useful - 1).value >= most / 1000 * (useful - 1)
+    assert limits(lambda T: Bound("line", {"all": float(T)}, T), 1000, 900.0)["useful"] == FARTHEST
+
+
+@pytest.mark.parametrize("told", [NOTHING, OPPOSITE])
+def test_who_is_told_something_else_loses_by_the_truth(told: str) -> None:
+    env = mb.environments.HingeRealizable(2, 2, 300, seed=0)
+    broken = played(mb.SquareCB(2, seed=0), env, told)
+    assert broken.all_losses is not None
+    np.testing.assert_array_equal(broken.losses, broken.all_losses[np.arange(300), broken.actions])
+    assert broken.losses.mean() > 0.3 > 0.1 > played(mb.SquareCB(2, seed=0), env).losses.mean()
+
+
+def test_weights_of_cells_are_those_over_all_policies() -> None:
+    """Exponential weights over all 2^m policies on m cells, in one learner and as a product."""
+    m, T = 3, 60
+    rng = np.random.default_rng(0)
+    cells, losses = rng.integers(m, size=T), (rng.random((T, 2)) < 0.4).astype(float)
+    policies = np.array(list(itertools.product((0, 1), repeat=m)))
+    weights = np.stack([1.0 - 2.0 * policies, 2.0 * policies - 1.0], 1)  # N x K x m: ±1 on the cell's column
+    agent = mb.ExponentialWeights(2, regressors=weights, surrogate="policy", horizon=T, seed=0)
+    laws, draws = [], np.empty(T)
+    for t, context in enumerate(np.eye(m)[cells]):
+        decision = agent.act(context)
+        assert decision.distribution is not None
+        laws.append(decision.distribution[1])
+        draws[t] = 0.0 if decision.action == 1 else 1.0 - 1e-12
+        agent.learn(context, decision, loss=losses[t, decision.action])
+    np.testing.assert_allclose(figure_1_learners.product_weights(cells, losses, m, draws), laws, atol=1e-5)
 
 
 def test_verdicts() -> None:
@@ -296,8 +410,8 @@ def test_the_command_writes_a_page_and_resumes(tmp_path: Path) -> None:
     arguments = ["--quick", "--only", "calibration,figure-1", "--jobs", "1", "--out", str(tmp_path / "new" / "folder")]
     first, again = run(*arguments), run(*arguments)
     assert first.exit_code == 0, first.output
-    assert "15 experiments for 2 claims; 0 done, 15 to go" in first.output
-    assert "15 experiments for 2 claims; 15 done, 0 to go" in again.output
+    assert "35 experiments for 2 claims; 0 done, 35 to go" in first.output
+    assert "35 experiments for 2 claims; 35 done, 0 to go" in again.output
     assert first.output.splitlines()[1:] == again.output.splitlines()[1:]
     assert "fails as printed, holds as corrected  For p <= 2" in first.output
     page = (tmp_path / "new" / "folder" / "reproduce.html").read_text()
@@ -319,8 +433,8 @@ def test_the_command_runs_on_dask_and_its_folder_is_exported(tmp_path: Path) -> 
         assert contents(alone) == contents(cluster)
         assert cluster.outcomes(cluster.finished()) == {}  # no bake-off's row in disguise
     table = CliRunner().invoke(main, ["export", out]).output.splitlines()
-    assert table[0].startswith("claim,p,measured,value")
-    assert len(table) == 1 + 10 * 4
+    assert table[0].startswith("claim,p,broken,measured,value")
+    assert len(table) == 1 + 2 * 10 * 4
     file = tmp_path / "o.parquet"
     assert CliRunner().invoke(main, ["export", out, "--format", "parquet", "--to", str(file)]).exit_code == 0
     assert file.read_bytes().startswith(b"PAR1")

@@ -23,8 +23,7 @@ import scipy.sparse
 
 from marginbandits.contexts import Sparse
 from marginbandits.features import Table
-from marginbandits.learners.offers import INTERACTIONS
-from marginbandits.learners.offers import rows as offered
+from marginbandits.learners.offers import INTERACTIONS, Offered
 from marginbandits.rounds import Rounds
 from marginbandits.types import Array
 
@@ -99,7 +98,7 @@ class Design:
             raise ValueError("all rounds must offer actions of their own, or none, as those before them")
         if rounds.offers is not None:
             given = [None] * len(rounds) if contexts is None else contexts
-            several = [offered(one, offer) for one, offer in zip(given, rounds.offers, strict=True)]
+            several = [Offered(one, offer).rows() for one, offer in zip(given, rounds.offers, strict=True)]
             if not every:
                 several = [[own[int(a)]] for own, a in zip(several, rounds.actions, strict=True)]
             return self._hashed([row for own in several for row in own])

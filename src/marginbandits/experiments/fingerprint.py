@@ -34,7 +34,8 @@ __all__ = ["code", "fingerprint", "modules_behind"]
 PACKAGE = "marginbandits"
 _ROOT = Path(__file__).parent.parent
 _SHOWING = {
-    f"{PACKAGE}.experiments.{name}" for name in ("claims", "claims.claim", "claims.figures", "marks", "store", "svg")
+    f"{PACKAGE}.experiments.{name}"
+    for name in ("claims", "claims.claim", "claims.figures", "claims.judging", "marks", "store", "svg")
 }
 """What claims import to say and keep what was measured; nothing measured depends on them."""
 
@@ -131,6 +132,8 @@ def _imports(text: str) -> frozenset[str]:
     for home, names, whole in _IMPORT.findall(_COMMENT.sub("", text)):
         for part in (names or whole).strip("() \t\n").split(","):
             name = part.split(" as ")[0].strip()
+            if not name:  # after the last comma of several lines
+                continue
             if _inside(home):
                 found.update(_home_of(home, name))
             elif _inside(name):
@@ -143,7 +146,7 @@ def _home_of(home: str, name: str) -> Iterable[str]:
     if _file(f"{home}.{name}"):
         return _below(f"{home}.{name}")
     file = _file(home)
-    if not name or name.startswith("__") or file is None:  # the package's version is no code
+    if name.startswith("__") or file is None:  # the package's version is no code
         return ()
     if file.name != "__init__.py":
         return (home,)

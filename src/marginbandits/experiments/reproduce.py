@@ -12,7 +12,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 
@@ -34,22 +34,17 @@ from marginbandits.experiments.store import Store
 from marginbandits.experiments.svg import xy_chart
 from marginbandits.saving import write_text
 
-__all__ = ["Programme", "judged", "text_lines", "write_page"]
+__all__ = ["Programme", "judged", "markdown_lines", "text_lines", "write_page"]
 
 _TINTS = {
     Verdict.HOLDS: "#009E73",
     Verdict.REACHED: "#009E73",
+    Verdict.SLOWER: "#0072B2",
+    Verdict.VACUOUS: "#6b7280",
+    Verdict.UNDECIDED: "#6b7280",
     Verdict.UNSEEN: "#6b7280",
     Verdict.CORRECTED: "#B45309",
     Verdict.FAILS: "#C2410C",
-}
-
-_MANY = {
-    Verdict.HOLDS: "hold",
-    Verdict.REACHED: "hold at reachable T",
-    Verdict.UNSEEN: "are not seen at reachable T",
-    Verdict.CORRECTED: "fail as printed and hold as corrected",
-    Verdict.FAILS: "fail",
 }
 
 
@@ -66,7 +61,7 @@ class Programme:
             yield from claim.tasks(self.quick)
 
     def __len__(self) -> int:
-        return sum(len(claim.units(self.quick)) for claim in self.claims)
+        return sum(1 for _ in self.tasks())
 
     def facts(self) -> dict[str, object]:
         """What the store remembers: the claims, and the key that each experiment stands for."""
@@ -77,32 +72,55 @@ class Programme:
 
 def judged(programme: Programme, store: Store) -> list[Finding]:
     """What the stored experiments say of every claim; one whose experiments are not all there is not judged."""
-    each = [(claim, claim.tasks(programme.quick)) for claim in programme.claims]
-    done = store.experiments({unit.key for _, units in each for unit in units})
+    done = store.experiments({unit.key for unit in programme.tasks()})
+
+    def of(claim: Claim, units: Sequence[Unit]) -> Finding:
+        return claim.judge(Results(Measured(unit.parameters, done[unit.key].values) for unit in units))
+
     found = []
-    for claim, units in each:
+    for claim in programme.claims:
+        units = claim.tasks(programme.quick)
         missing = sum(unit.key not in done for unit in units)
         if missing:
             note = f"{missing} of {len(units)} experiments are not finished, so this claim is not judged."
             found.append(Finding([], [], [note]))
         else:
-            found.append(claim.judge(Results(Measured(unit.parameters, done[unit.key].values) for unit in units)))
+            controls = {name: of(claim, broken) for name, broken in claim.broken(programme.quick).items()}
+            found.append(replace(of(claim, claim.own(programme.quick)), controls=controls))
     return found
 
 
 def text_lines(findings: Sequence[Finding]) -> str:
-    """The table for a terminal: the verdict, then the claim with what was stated and measured under it."""
+    """The table for a terminal: the verdict, then the claim with what was stated, measured and broken under it."""
     width = max(len(one.value) for one in Verdict)
     blank = " " * (width + 2)
     return "\n".join(
-        f"{line.verdict.value:<{width}}  {line.claim}\n{blank}stated: {line.stated}\n{blank}measured: {line.measured}"
+        f"{line.verdict.value:<{width}}  {line.claim}\n{blank}stated: {line.stated}\n{blank}measured: {line.measured}\n"
+        f"{blank}control: {_control(finding, line)}"
         for finding in findings
         for line in finding.lines
     )
 
 
+def markdown_lines(findings: Sequence[Finding]) -> str:
+    """The table as Markdown, for documents."""
+    rows = [
+        [line.claim, line.stated, line.measured, line.verdict.value, _control(finding, line)]
+        for finding in findings
+        for line in finding.lines
+    ]
+    head = [["claim", "stated", "measured", "verdict", "control"], ["---"] * 5]
+    return "\n".join("| " + " | ".join(row) + " |" for row in head + rows).replace("<", "&lt;") + "\n"
+
+
+def _control(finding: Finding, line: Line) -> str:
+    """What the line comes to with something broken."""
+    turned = finding.turned(line)
+    return "; ".join(f"{name}: {found.value}" for name, found in turned.items()) or "none turns it"
+
+
 def write_page(programme: Programme, store: Store, path: Path) -> list[Finding]:
-    """Write the page from what is stored; returns what it says."""
+    """Write the page from what is stored, and its table as Markdown beside it; returns what it says."""
     findings = judged(programme, store)
     lines = [line for finding in findings for line in finding.lines]
     units = {unit.key: unit for unit in programme.tasks()}
@@ -113,8 +131,11 @@ def write_page(programme: Programme, store: Store, path: Path) -> list[Finding]:
         f"and efficient algorithms”; {count(len(programme), 'experiment')}{', quick' * programme.quick}</p>",
         f'<p class="lead">{_tally(lines)}</p>',
         "<p>Every verdict is computed from the experiments, and would change with them. Intervals are 95% over seeds. "
-        "A rate is about T → ∞: what is seen at the T that can be played neither proves nor refutes it. Errata have "
-        "the numbers of the documentation's page of that name, which has a check for each.</p>",
+        "A bound above what any play could have lost on these rounds is vacuous, whatever was measured; bound/T stands "
+        "beside every bound, and the T from which it would say something. A rate is about T → ∞: what is seen at the T "
+        "that can be played neither proves nor refutes it; exponents are compared with the exponent of the bound over "
+        "the same T. Under each verdict stands its control: what was broken, and what became of the verdict. Errata "
+        "have the numbers of the documentation's page of that name, which has a check for each.</p>",
         _overview(programme, findings),
         *(_section(claim, finding) for claim, finding in zip(programme.claims, findings, strict=True)),
         _errata(programme.claims),
@@ -128,6 +149,7 @@ def write_page(programme: Programme, store: Store, path: Path) -> list[Finding]:
         ),
     ]
     write_text(path, page("The paper, run", body))
+    write_text(path.with_suffix(".md"), markdown_lines(findings))
     return findings
 
 
@@ -135,21 +157,22 @@ def _tally(lines: Sequence[Line]) -> str:
     if not lines:
         return "Nothing is finished yet."
     counted = {one: sum(line.verdict is one for line in lines) for one in Verdict}
-    return f"Of {len(lines)} claims " + ", ".join(f"{n} {_MANY[one]}" for one, n in counted.items() if n) + "."
+    return f"{count(len(lines), 'claim')}: " + "; ".join(f"{n} {one.value}" for one, n in counted.items() if n) + "."
 
 
 def _overview(programme: Programme, findings: Sequence[Finding]) -> str:
     rows = [
-        [f'<a href="#{claim.name}">{_raised(line.claim)}</a>', *_cells(line)]
+        [f'<a href="#{claim.name}">{_raised(line.claim)}</a>', *_cells(finding, line)]
         for claim, finding in zip(programme.claims, findings, strict=True)
         for line in finding.lines
     ]
     return table(["claim", "stated", "measured", "verdict"], rows, "claims") if rows else ""
 
 
-def _cells(line: Line) -> list[str]:
+def _cells(finding: Finding, line: Line) -> list[str]:
     badge = f'<span class="badge" style="background:{_TINTS[line.verdict]}">{line.verdict.value}</span>'
-    return [_pretty(line.stated), _pretty(line.measured), badge]
+    control = f'<br><small class="note">control: {_pretty(_control(finding, line))}</small>'
+    return [_pretty(line.stated), _pretty(line.measured), badge + control]
 
 
 def _section(claim: Claim, finding: Finding) -> str:

@@ -11,17 +11,26 @@ ValueError: no claim is called 'figure1'; did you mean 'figure-1'?
 from marginbandits.experiments import arguments
 from marginbandits.experiments.claims import (
     calibration,
+    comparators_metric,
     figure_1,
+    figure_1_learners,
     finite_classes,
     hinge_lmc,
     lipschitz,
+    lipschitz_actions,
     margin_adaptation,
     margins,
+    margins_infinite,
+    norm_balls,
+    oracle_comparators,
+    policy_regret,
     price_of_k,
+    ramp_ftl,
     resampling,
     separability,
     smooth_ftl,
     variance,
+    wasserstein,
 )
 from marginbandits.experiments.claims.claim import Claim
 
@@ -31,15 +40,24 @@ _MODULES = (
     calibration,
     variance,
     figure_1,
+    figure_1_learners,
     finite_classes,
     price_of_k,
+    policy_regret,
     margin_adaptation,
+    margins_infinite,
     hinge_lmc,
+    norm_balls,
+    wasserstein,
     resampling,
     separability,
     smooth_ftl,
+    ramp_ftl,
     lipschitz,
+    lipschitz_actions,
     margins,
+    oracle_comparators,
+    comparators_metric,
 )
 
 CLAIMS: tuple[Claim, ...] = tuple(module.CLAIM for module in _MODULES)

@@ -3,8 +3,9 @@
     measure    one experiment: parameters in, numbers out; the parameters decide everything, the seed among them
     units      the parameters of all experiments, for a quick look and for a full one
     judge      numbers in, `Finding` out: lines of the table, charts, notes; data throughout, which a page may draw
+    controls   the same with something broken, where lines of the table have to fall: no verdict that cannot fail
 
-A verdict is computed from the numbers, never written down.
+A verdict is computed from the numbers, never written down (`judging` has those of bounds and of exponents).
 
 >>> verdict(True).value, verdict(False).value
 ('holds', 'fails')
@@ -12,11 +13,13 @@ A verdict is computed from the numbers, never written down.
 'fails as printed, holds as corrected'
 >>> verdict(False, rate=True).value
 'not seen at reachable T'
+>>> [one.value for one in Verdict if one.falls]
+['not seen at reachable T', 'fails']
 """
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -33,6 +36,7 @@ from marginbandits.types import Array
 __all__ = [
     "Chart",
     "Claim",
+    "Control",
     "Dots",
     "Finding",
     "Line",
@@ -55,9 +59,17 @@ class Verdict(StrEnum):
 
     HOLDS = "holds"
     REACHED = "holds at reachable T"
+    SLOWER = "upper side holds, grows slower"
+    VACUOUS = "vacuous"
+    UNDECIDED = "undecided"
     UNSEEN = "not seen at reachable T"
     CORRECTED = "fails as printed, holds as corrected"
     FAILS = "fails"
+
+    @property
+    def falls(self) -> bool:
+        """Whether the numbers speak against the claim: what a control must come to."""
+        return self in (Verdict.UNSEEN, Verdict.FAILS)
 
 
 def verdict(printed: bool, *, corrected: bool | None = None, rate: bool = False) -> Verdict:
@@ -101,11 +113,17 @@ class Dots:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a claim came to: lines of the table, charts, and notes for the reader."""
+    """What a claim came to: lines of the table, charts, and notes for the reader; the same of its controls, by name."""
 
     lines: Sequence[Line]
     charts: Sequence[Chart | Dots]
     notes: Sequence[str] = ()
+    controls: "Mapping[str, Finding]" = field(default_factory=dict)
+
+    def turned(self, line: Line) -> dict[str, Verdict]:
+        """The controls in which this line falls, and to what."""
+        same = ((name, one) for name, found in self.controls.items() for one in found.lines if one.claim == line.claim)
+        return {name: one.verdict for name, one in same if one.verdict.falls}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +172,17 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True)
+class Control:
+    """What is broken, and the experiments with it broken: parameters of the claim's own `measure`, judged as its own.
+
+    Lines that are in no control's judgement as fallen are verdicts that cannot fail; the tests let none through.
+    """
+
+    name: str
+    units: Callable[[bool], Sequence[Parameters]]  # of `quick`
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """A statement of the paper, how to test it, and how to judge what comes of it.
 
@@ -169,14 +198,26 @@ class Claim:
     units: Callable[[bool], Sequence[Parameters]]  # of `quick`
     judge: Callable[[Results], Finding]
     errata: tuple[int, ...] = ()
+    controls: tuple[Control, ...] = ()
 
     def tasks(self, quick: bool) -> "list[Unit]":
-        """All its experiments."""
+        """All its experiments, those of its controls among them."""
+        return [*self.own(quick), *(unit for units in self.broken(quick).values() for unit in units)]
+
+    def own(self, quick: bool) -> "list[Unit]":
+        """Its experiments proper."""
+        return self._made(self.units(quick))
+
+    def broken(self, quick: bool) -> "dict[str, list[Unit]]":
+        """Those of each control."""
+        return {control.name: self._made(control.units(quick)) for control in self.controls}
+
+    def _made(self, units: Sequence[Parameters]) -> "list[Unit]":
         name = f"{self.measure.__module__}.{self.measure.__qualname__}"
         facts = {"measure": name, "code": code(self.measure)}
         signature = inspect.signature(self.measure)
         found = []
-        for one in self.units(quick):
+        for one in units:
             whole = signature.bind(**one)
             whole.apply_defaults()
             found.append(Unit(self.name, self.measure, dict(one), fingerprint({**facts, "of": whole.arguments})))

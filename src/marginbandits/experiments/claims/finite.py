@@ -1,22 +1,43 @@
-"""What claims about finite classes share: a random linear class, its surrogate values, and one run against a bound.
+"""What claims about finite classes share: linear regressors, worlds to play them in, and one run against a bound.
+
+Contexts are the K corners of a regular simplex. Every assignment of actions to corners is a linear regressor of norm 1
+that has its full margin on them, scores (K - 1)γ and -γ; the class is all K! of them, and random ones. So surrogates
+cost little where a regressor is right, and a bound can be exceeded.
 
 Regret is what was played, minus the least surrogate total in the class: (1/K) min_f Σ <ℓ, ψ(f)> for the hinge,
 min_f Σ <ℓ, s_f> for the others. The bound is the learner's own, every constant included.
 """
 
+import itertools
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from marginbandits.environments import AdaptiveAdversary, LinearRealizable, Switching
-from marginbandits.experiments.simulate import simulate
+from marginbandits.environments import AdaptiveAdversary, HingeRealizable, Oblivious
+from marginbandits.experiments.claims.measuring import limits, played
 from marginbandits.learners import ExponentialWeights
 from marginbandits.projections import ball
 from marginbandits.surrogates import Hinge, Ramp, RelativeMargin
 from marginbandits.types import Array, Environment
 
-__all__ = ["SURROGATES", "environment", "least_total", "linear_class", "play", "surrogate_values"]
+__all__ = [
+    "MARGIN",
+    "SURROGATES",
+    "K",
+    "N",
+    "environment",
+    "least_total",
+    "linear_class",
+    "play",
+    "random_class",
+    "surrogate_values",
+]
 
+K, N = 3, 8
+MARGIN = 1.0 / ((K - 1) * K**0.5)
+"""The widest that linear scores of norm 1 can have."""
+
+NOISE, FIRST = 0.1, 0.6
 SURROGATES = ("ramp", "hinge", "relative", "policy")
 _KINDS: dict[str, Callable[[float], Callable[[Array], Array]]] = {
     "ramp": Ramp,
@@ -25,18 +46,35 @@ _KINDS: dict[str, Callable[[float], Callable[[Array], Array]]] = {
 }
 
 
-def linear_class(n: int, K: int, d: int, seed: int) -> Array:
-    """N random N x K x d weights of norm 1, centred."""
+def _stage(T: int, seed: int) -> HingeRealizable:
+    return HingeRealizable(K, K - 1, T, margin=MARGIN, noise=NOISE, seed=seed)
+
+
+def linear_class(seed: int) -> Array:
+    """N x K x d weights of norm 1, centred: first every assignment of actions to corners, the right one first."""
+    corners = _stage(1, seed).weights
+    assigned = [corners[list(order)] for order in itertools.permutations(range(K))]
+    return np.concatenate([assigned, random_class(N - len(assigned), K, corners.shape[1], seed)])
+
+
+def random_class(n: int, K: int, d: int, seed: int) -> Array:
+    """N x K x d weights of norm 1, centred, in random directions."""
     weights = np.random.default_rng([seed, 7]).standard_normal((n, K, d))
     weights -= weights.mean(1, keepdims=True)
     return np.asarray(weights / np.linalg.norm(weights, axis=(1, 2), keepdims=True))
 
 
-def environment(name: str, K: int, d: int, T: int, seed: int) -> Environment:
-    """Losses from one law, from laws that change, or from an adversary that watches the learner."""
+def environment(name: str, T: int, seed: int) -> Environment:
+    """One law, 10% of labels wrong; the same with actions exchanged after 60% of the rounds; or an adversary."""
+    stage = _stage(T, seed)
     if name == "stochastic":
-        return LinearRealizable(K, d, T, seed=seed)
-    return Switching(K, d, T, n_switches=3, seed=seed) if name == "switching" else AdaptiveAdversary(K, d, T, seed=seed)
+        return stage
+    if name == "switching":
+        late = np.arange(T) >= FIRST * T
+        return Oblivious.of(stage.contexts, np.where(late[:, None], np.roll(stage.losses, 1, axis=1), stage.losses))
+    adversary = AdaptiveAdversary(K, K - 1, T, seed=seed)
+    adversary.contexts = stage.contexts
+    return adversary
 
 
 def surrogate_values(weights: Array, contexts: Array, surrogate: str, margin: float) -> Array:
@@ -53,12 +91,17 @@ def least_total(weights: Array, contexts: Array, losses: Array, surrogate: str, 
     return float(totals.min()) / (losses.shape[1] if surrogate == "hinge" else 1)
 
 
-def play(agent: ExponentialWeights, weights: Array, world: Environment, margins: list[float]) -> Mapping[str, float]:
-    """One run: regret against the best regressor at the best of the margins, and the bound."""
-    trace = simulate(agent, world)
+def play(
+    agent: ExponentialWeights, weights: Array, world: Environment, margins: list[float], broken: str = ""
+) -> Mapping[str, float]:
+    """One run: regret against the best regressor at the best of the margins, and the bound.
+
+    The largest regret is that of who plays the worst action of every round.
+    """
+    trace = played(agent, world, broken)
     contexts, losses = np.stack([one.context for one in world]), trace.all_losses
     if losses is None:
         raise ValueError("the environment must tell all losses afterwards")
     benchmark = min(least_total(weights, contexts, losses, agent.surrogate, margin) for margin in margins)
-    loss = float(trace.losses.sum())
-    return {"loss": loss, "regret": loss - benchmark, "bound": agent.bound(len(losses)).value}
+    loss, worst = float(trace.losses.sum()), float(losses.max(1).sum())
+    return {"loss": loss, "regret": loss - benchmark, **limits(agent.bound, len(losses), worst - benchmark)}

@@ -1,19 +1,22 @@
 """Where margins earn, and where they do not: learners with a margin and without, in the settings of `settings`.
 
-Every line has a control that has to lose, or the line fails: a setting in which all do well shows nothing.
+Every line has a learner that has to lose, or the line fails: a setting in which all do well shows nothing. Its control
+is a game in which all know all.
 """
 
 from marginbandits.evaluation import Interval, interval
-from marginbandits.experiments.claims.claim import Claim, Dots, Finding, Line, Results, shown, verdict
+from marginbandits.experiments.claims.claim import Claim, Control, Dots, Finding, Line, Results, shown, verdict
 from marginbandits.experiments.claims.settings import (
     ADVERSARY,
     FAR,
     GROWING,
     HEAVY,
+    KNOWN,
     LINES,
     RARE,
     SEPARABLE,
     USUAL,
+    known,
     measure,
     units,
 )
@@ -139,14 +142,15 @@ def _adversary(found: Losses) -> Line:
 
 def _lines(found: Losses) -> list[Line]:
     raw, curved = found["LinUCB"], found["LinUCB(fourier)"]
-    ratio = found["Mixture"] / min(raw, curved)
+    best = max(min(raw, curved), 1e-9)
+    ratio = found["Mixture"] / best
     more = found.over("HingeLMC", "LinUCB")
     return [
         Line(
             "Lines and nothing else: a mixture does not pay for its curves and trees",
             "Mixture loses at most 1.02 of LinUCB's, raw or fourier, whichever is better; the other (control) more",
             f"{ratio:.3f} of it; {found.said('Mixture', 'LinUCB', 'LinUCB(fourier)')}",
-            verdict(ratio <= 1.02 < max(raw, curved) / min(raw, curved)),
+            verdict(ratio <= 1.02 < max(raw, curved) / best),
         ),
         Line(
             "The margin does not earn on them",
@@ -178,4 +182,5 @@ CLAIM = Claim(
     measure,
     units,
     judge,
+    controls=(Control(KNOWN, known),),
 )

@@ -19,15 +19,18 @@ from marginbandits import policies
 from marginbandits.evaluation import Interval
 from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results, shown, verdict
 from marginbandits.experiments.claims.figures import growth
+from marginbandits.experiments.claims.measuring import control
 from marginbandits.theory import Game
 from marginbandits.weighting import geometric_moments
 
 __all__ = ["CLAIM"]
 
+UNREPAIRED, OTHER = "the repaired cap is the printed one", "actions come up half as often as they are played"
 
-def measure(K: int, T: int, cap: str, n: int, seed: int) -> Mapping[str, float]:
+
+def measure(K: int, T: int, cap: str, n: int, seed: int, broken: str = "") -> Mapping[str, float]:
     """The bias of a round: exact, and from n simulated rounds; with both bounds and the draws a round takes."""
-    M = math.isqrt(T) if cap == "printed" else math.ceil(K * math.sqrt(T))
+    M = math.isqrt(T) if cap == "printed" or broken == UNREPAIRED else math.ceil(K * math.sqrt(T))
     mu = 1.0 / (K * math.sqrt(T))
     rare = min(1.0 / (M + 1.0), 0.5 / (K - 1.0))
     play = np.full(K, rare)
@@ -36,7 +39,8 @@ def measure(K: int, T: int, cap: str, n: int, seed: int) -> Mapping[str, float]:
     psi, q = K * play, policies.explore(play, mu)
     rng = np.random.default_rng([seed, K, T])
     actions = rng.choice(K, size=n, p=q)
-    weights = np.minimum(rng.geometric(q[actions]), M)
+    again = 0.5 * q if broken == OTHER else q  # the chance of a fresh draw
+    weights = np.minimum(rng.geometric(again[actions]), M)
     estimate = losses[actions] * weights * psi[actions]
     missing = float(losses @ psi) - estimate
     game = Game(K, T, 1.0, float(np.abs(psi - 1.0).max()))
@@ -46,7 +50,7 @@ def measure(K: int, T: int, cap: str, n: int, seed: int) -> Mapping[str, float]:
         "error": float(missing.std(ddof=1) / math.sqrt(n)),
         "printed": game.hinge_range / (math.e * M),
         "corrected": K * game.largest_sum / (math.e * M * (1.0 - K * mu)),
-        "draws": float((q * geometric_moments(q, M)[0]).sum()),
+        "draws": float((q * geometric_moments(again, M)[0]).sum()),
         "regret": T / K * float((losses * psi * (1.0 - q) ** M).sum()) / math.sqrt(T),
         "stated": game.hinge_range / (math.e * K),
     }
@@ -123,4 +127,5 @@ CLAIM = Claim(
     units,
     judge,
     errata=(9, 10, 11),
+    controls=(control(UNREPAIRED, units), control(OTHER, units)),
 )

@@ -17,15 +17,31 @@ from marginbandits.environments import (
     SeparableMisspecified,
 )
 from marginbandits.experiments.claims.claim import Parameters
+from marginbandits.experiments.claims.measuring import with_broken
 from marginbandits.experiments.simulate import simulate
 from marginbandits.features import Bias, Concatenate, Identity, Standardise
 from marginbandits.learners import HingeLMC, Learner, LinUCB, Mixture, Uniform
 from marginbandits.types import Environment
 
-__all__ = ["ADVERSARY", "FAR", "GROWING", "HEAVY", "LINES", "RARE", "SEPARABLE", "USUAL", "measure", "units"]
+__all__ = [
+    "ADVERSARY",
+    "FAR",
+    "GROWING",
+    "HEAVY",
+    "KNOWN",
+    "LINES",
+    "RARE",
+    "SEPARABLE",
+    "USUAL",
+    "known",
+    "measure",
+    "units",
+]
 
 SEPARABLE, FAR, ADVERSARY, LINES = "separable, misspecified", "wrong labels far out", "adversary", "lines"
 RARE, HEAVY, GROWING = "rare rewards", "heavy tails", "growing scale"
+
+KNOWN = "everyone told all losses beforehand"
 
 WORLDS: Mapping[str, Callable[[int, int], Environment]] = {
     SEPARABLE: lambda T, seed: SeparableMisspecified(T, seed=seed),
@@ -77,12 +93,21 @@ MORE: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def measure(world: str, learner: str, T: int, seed: int) -> Mapping[str, float]:
+def measure(world: str, learner: str, T: int, seed: int, broken: str = "") -> Mapping[str, float]:
     """The learner's mean loss, and that of the best action played throughout."""
     environment = WORLDS[world](T, seed)
-    trace = simulate(LEARNERS[learner](environment.n_actions, T, seed), environment)
-    constant = 0.0 if trace.all_losses is None else float(trace.all_losses.mean(0).min())
-    return {"loss": float(trace.losses.mean()), "constant": constant}
+    trace = simulate(LEARNERS["Uniform" if broken else learner](environment.n_actions, T, seed), environment)
+    if trace.all_losses is None:
+        raise ValueError("the environment must tell all losses afterwards")
+    if broken:  # the least loss of every round, for everyone
+        least = float(trace.all_losses.min(1).mean())
+        return {"loss": least, "constant": least}
+    return {"loss": float(trace.losses.mean()), "constant": float(trace.all_losses.mean(0).min())}
+
+
+def known(quick: bool) -> list[Parameters]:
+    """Where all know all, no one is better than another."""
+    return with_broken(units(True), KNOWN)
 
 
 def units(quick: bool) -> list[Parameters]:

@@ -6,16 +6,18 @@ with P(a) = E_s s(a)/Σ_b s(b). Random posteriors over scores, losses and μ (0 
 which constants are attained: point masses, zero scores, and for the hinge two opposite score vectors of ±B. For the
 hinge the sharp constant is K(1 + B/γ) Z_max, Z_max = K max(1, (1 + B/γ)/2): half of the printed one from B = γ on.
 
-Weighting by the sampled regressor's own probability instead of P is unbiased too, and has no such bound (erratum E26).
+Weighting by the sampled regressor's own probability instead of P is unbiased too, and has no such bound (erratum E26):
+that is the control.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from marginbandits import policies
 from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results, verdict
 from marginbandits.experiments.claims.figures import curves
+from marginbandits.experiments.claims.measuring import control
 from marginbandits.experiments.marks import PALETTE
 from marginbandits.experiments.svg import Axis
 from marginbandits.experiments.svg import Line as Curve
@@ -26,13 +28,15 @@ from marginbandits.types import Array
 __all__ = ["CLAIM"]
 
 REGRESSORS = 6
+OWN = "weights by the regressor's own probability"
 STATED = {"simplex": "K", "ramp": "K²", "relative margin": "K²", "hinge": "K²(1 + B/γ)²"}
 
 
-def measure(K: int, ratio: float, n: int, seed: int) -> Mapping[str, float]:
+def measure(K: int, ratio: float, n: int, seed: int, broken: str = "") -> Mapping[str, float]:
     """The largest second moment over its bound, at margin 1 and B = `ratio`."""
     rng = np.random.default_rng([seed, K, int(10 * ratio)])
     game = Game(K, 1, 1.0, max(ratio, 1e-12))
+    moment_of = _own if broken else _moment
     found = dict.fromkeys((*STATED, "hinge, sharp"), 0.0)
     zero, opposite = np.zeros((1, K)), ratio * np.stack([np.arange(K) % 2 * 2.0 - 1.0, 1.0 - np.arange(K) % 2 * 2.0])
     for i in range(n):
@@ -49,13 +53,13 @@ def measure(K: int, ratio: float, n: int, seed: int) -> Mapping[str, float]:
             "relative margin": RelativeMargin(1.0)(scores),
             "hinge": Hinge(1.0)(scores),
         }
-        moment = {name: _moment(one, posterior, losses, mu) for name, one in values.items()}
-        moment["simplex"] = _moment(simplex, np.full(len(simplex), 1.0 / len(simplex)), losses, mu)
+        moment = {name: moment_of(one, posterior, losses, mu) for name, one in values.items()}
+        moment["simplex"] = moment_of(simplex, np.full(len(simplex), 1.0 / len(simplex)), losses, mu)
         for name, value in moment.items():
             limit = {"simplex": K, "hinge": second_moment("hinge", game, sharp=False)}.get(name, K**2)
             found[name] = max(found[name], value / limit)
         found["hinge, sharp"] = max(found["hinge, sharp"], moment["hinge"] / second_moment("hinge", game))
-    return {**found, **_trap()}
+    return {**found, **_trap(moment_of)}
 
 
 def _moment(values: Array, posterior: Array, losses: Array, mu: float) -> float:
@@ -65,13 +69,19 @@ def _moment(values: Array, posterior: Array, losses: Array, mu: float) -> float:
     return float((squares[P > 0.0] / P[P > 0.0]).sum())
 
 
-def _trap() -> dict[str, float]:
+def _own(values: Array, posterior: Array, losses: Array, mu: float) -> float:
+    """Σ_a ℓ(a)² E s(a)² E 1/p^μ(a): the estimate is divided by the probability of the regressor that was sampled."""
+    own = policies.explore(policies.proportional(values), mu)
+    inverse = np.divide(1.0, own, out=np.zeros_like(own), where=own > 0.0)
+    return float(((posterior @ values**2) * losses**2 * (posterior @ inverse)).sum())
+
+
+def _trap(moment_of: Callable[[Array, Array, Array, float], float]) -> dict[str, float]:
     """Three actions, two regressors that disagree, μ = 0.001/K: weights of the regressor's own, and marginal."""
     values, posterior = Hinge(1.0)(np.array([[2.0, -1.0, -1.0], [-1.0, 2.0, -1.0]])), np.full(2, 0.5)
-    own = policies.explore(policies.proportional(values), 1e-3 / 3)
-    by_own = float(((posterior @ values**2) * (posterior @ (1.0 / own))).sum())
     bound = second_moment("hinge", Game(3, 1, 1.0, 2.0), sharp=False)
-    return {"own": by_own, "marginal": _moment(values, posterior, np.ones(3), 1e-3 / 3), "bound": bound}
+    own, marginal = (one(values, posterior, np.ones(3), 1e-3 / 3) for one in (_own, moment_of))
+    return {"own": own, "marginal": marginal, "bound": bound}
 
 
 def units(quick: bool) -> list[Parameters]:
@@ -136,4 +146,5 @@ CLAIM = Claim(
     units,
     judge,
     errata=(26,),
+    controls=(control(OWN, units),),
 )

@@ -1,0 +1,61 @@
+"""Claims that broken learners turn, in small and as they are: what falls in their controls holds here."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from marginbandits.experiments.claims import (
+    lipschitz_actions,
+    margins_infinite,
+    norm_balls,
+    policy_regret,
+    ramp_ftl,
+    wasserstein,
+)
+from marginbandits.experiments.claims.claim import Claim, Measured, Parameters, Results, Verdict
+
+GOOD = {Verdict.HOLDS, Verdict.REACHED, Verdict.SLOWER}
+
+
+def judged(claim: Claim, units: Iterable[Parameters]) -> set[Verdict]:
+    return {line.verdict for line in claim.judge(Results(Measured(one, claim.measure(**one)) for one in units)).lines}
+
+
+def test_policy_regret_under_realizability() -> None:
+    units = [one for one in policy_regret.units(True) if one["T"] != 8000]
+    assert judged(policy_regret.CLAIM, units) <= GOOD
+
+
+def test_the_law_is_within_tau() -> None:
+    units = [{"d": d, "steps": steps, "seed": seed} for d in (1, 2, 3) for steps in (10, 200) for seed in range(3)]
+    assert judged(wasserstein.CLAIM, units) == {Verdict.HOLDS}
+
+
+def test_the_bound_in_every_norm() -> None:
+    assert judged(norm_balls.CLAIM, norm_balls.units(True)) <= {*GOOD, Verdict.UNDECIDED}
+
+
+def test_the_margin_of_a_linear_class_is_learnt() -> None:
+    assert judged(margins_infinite.CLAIM, margins_infinite.units(True)) == {Verdict.HOLDS}
+
+
+@pytest.mark.parametrize(("claim", "best"), [(lipschitz_actions.CLAIM, "net"), (ramp_ftl.CLAIM, "ramp")])
+def test_rates_are_not_seen_of_what_grows_linearly(claim: Claim, best: str) -> None:
+    """The judge is given regrets that grow like T, and like a power below the stated one."""
+
+    def verdicts(power: float) -> set[Verdict]:
+        found = [
+            Measured(
+                one,
+                {
+                    "regret": one["T"] ** (power if one["learner"] == best else 1.0),
+                    "rate": one["T"] ** 0.65,
+                    "points": 3.0,
+                },
+            )
+            for one in claim.units(True)
+        ]
+        return {line.verdict for line in claim.judge(Results(found)).lines}
+
+    assert verdicts(0.6) <= GOOD
+    assert not verdicts(1.0) & GOOD

@@ -1,0 +1,113 @@
+"""Learners that are held to their theorem: each condition refused by name, or played outside of, and said so."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import marginbandits as mb
+
+LINE = mb.Cube([0.0], [1.0])
+CLASS = np.random.default_rng(0).standard_normal((4, 3, 2)) / 4.0
+
+
+def hinge_lmc(**more: Any) -> Any:
+    return mb.HingeLMC.from_theory(**{"n_features": 2, "n_actions": 3, "horizon": 50, "margin": 0.1, "seed": 0, **more})
+
+
+def smooth_ftl(**more: Any) -> Any:
+    return mb.SmoothFTL.from_theory(
+        **{"n_features": 2, "n_actions": 3, "horizon": 50, "margin": 0.1, "seed": 0, **more}
+    )
+
+
+def lipschitz_ftl(**more: Any) -> Any:
+    return mb.LipschitzFTL.from_theory(**{"space": LINE, "n_actions": 3, "horizon": 50, "seed": 0, **more})
+
+
+def exponential_weights(**more: Any) -> Any:
+    return mb.ExponentialWeights.from_theory(3, **{"regressors": CLASS, "horizon": 50, "seed": 0, **more})
+
+
+BUILDERS = (hinge_lmc, smooth_ftl, lipschitz_ftl, exponential_weights)
+OUTSIDE: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
+    (hinge_lmc, {"margin": 1.5}, r"needs γ <= B, got margin=1\.5 and B = 1"),
+    (hinge_lmc, {"horizon": 1}, r"needs T >= 2, got horizon=1"),
+    (hinge_lmc, {"tuning": "ideal", "margin": 500.0}, r"needs γ < 2RLTK, got margin=500 and 2RLTK = 244\.949"),
+    (
+        hinge_lmc,
+        {"tuning": "ideal", "sampler": "langevin", "chain": "practical"},
+        r"needs draws within τ, and so μ > 0, got tuning='ideal'",
+    ),
+    (hinge_lmc, {"sampler": "langevin", "chain": "practical"}, r"needs Algorithm 2's chain, got chain='practical'"),
+    (hinge_lmc, {"sampler": "langevin", "steps": 9}, r"needs N = 10\^\d+\.\d Langevin steps .*, got steps=9"),
+    (smooth_ftl, {"radius": 2.0}, r"needs B <= 1, got B = 1\.63299 of radius=2"),
+    (smooth_ftl, {"surrogate": "ramp"}, r"needs leaders that are the least, got surrogate='ramp'"),
+    (smooth_ftl, {"version": "printed", "p": 1.0}, r"needs p >= 2 for the printed μ, got p=1"),
+    (lipschitz_ftl, {"version": "printed"}, r"needs p >= 2 for the printed μ, got p=1"),
+    (lipschitz_ftl, {"prediction": "extension"}, r"needs 1-Lipschitz play, got prediction='extension' of 3 actions"),
+]
+
+
+@pytest.mark.parametrize(("build", "more", "message"), OUTSIDE)
+def test_every_condition_is_refused_by_name_or_played_outside_of(
+    build: Callable[..., Any], more: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    if (build, more) != (hinge_lmc, {"tuning": "ideal", "margin": 500.0}):  # there is no η outside that one
+        agent = build(**more, outside_theory=True)
+        assert "outside_theory=True" in repr(agent)
+        agent.save(tmp_path / "agent.npz")
+        assert b'"outside_theory":true' in np.load(tmp_path / "agent.npz")["header"].tobytes().replace(b" ", b"")
+        assert "outside_theory=True" in repr(mb.load(tmp_path / "agent.npz"))
+    with pytest.raises(ValueError, match=message + ".*; outside_theory=True plays all the same"):
+        build(**more)
+
+
+@pytest.mark.parametrize("build", BUILDERS)
+def test_inside_the_theory_nothing_is_refused(build: Callable[..., Any]) -> None:
+    agent = build()
+    assert agent.outside_theory is False
+    x = [0.5] if build is lipschitz_ftl else [0.5, 0.5]
+    for _ in range(5):
+        agent.learn(x, agent.act(x), 0.5)
+
+
+def test_a_class_by_itself_is_held_to_nothing() -> None:
+    assert "outside_theory" not in repr(mb.FaithfulSmoothFTL(3, radius=2.0))
+    mb.FaithfulHingeLMC(3, margin=1.5, tuning="printed").learn([1.0], mb.Decision(0, 0.5), 1.0)
+
+
+def test_scores_of_a_row_for_each_action_have_another_bound() -> None:
+    rows = np.eye(3)[:, :2]
+    agent = smooth_ftl()
+    with pytest.raises(ValueError, match=r"needs B <= 1, got B = 1\.33333 of radius=1"):
+        agent.learn(rows, mb.Decision(0, 0.5), 1.0)
+    assert agent.state() == {}
+    smooth_ftl(radius=0.75).learn(rows, mb.Decision(0, 0.5), 1.0)
+    smooth_ftl(outside_theory=True).learn(rows, mb.Decision(0, 0.5), 1.0)
+
+
+def test_what_the_bound_of_exponential_weights_does_not_cover() -> None:
+    x, far, played = [0.6, 0.8], [3.0, 4.0], mb.Decision(0, 0.5)
+    agent, loose = exponential_weights(horizon=2), exponential_weights(horizon=2, outside_theory=True)
+    agent.learn(x, played, 1.0)
+    before = {name: array.copy() for name, array in agent.state().items()}
+    for call in (agent.act, lambda one: agent.learn(one, played, 0.0), lambda one: agent.learn(one, played, 1.0)):
+        with pytest.raises(ValueError, match=r"needs ‖x‖ <= 1, got a context of norm 5"):
+            call(far)
+    assert all(np.array_equal(before[name], array) for name, array in agent.state().items())
+    agent.learn(x, played, 1.0)
+    with pytest.raises(ValueError, match="needs T rounds at most, got round 3 of 2"):
+        agent.learn(x, played, 1.0)
+    for _ in range(3):
+        loose.learn(far, played, 1.0)
+    assert "outside_theory=True" in repr(loose)
+
+
+def test_advice_must_be_a_law() -> None:
+    scores = np.repeat(np.array([[0.5, -0.5, 0.0], [0.1, -0.1, 0.0]])[:, :, None], 2, 2)
+    with pytest.raises(ValueError, match=r"needs advice that is a law, got a probability of -0\.166667"):
+        exponential_weights(regressors=scores, surrogate="advice").learn([1.0, 0.0], mb.Decision(0, 0.5), 1.0)
+    exponential_weights(regressors=0.3 * scores, surrogate="advice").learn([1.0, 0.0], mb.Decision(0, 0.5), 1.0)

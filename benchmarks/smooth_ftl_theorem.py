@@ -110,6 +110,7 @@ def smooth_ftl(surrogate: str, version: str) -> Callable[[Problem, int, int], mb
             p=2,
             version=version,
             surrogate=surrogate,
+            outside_theory=surrogate == "ramp",
             seed=seed,
         )
 

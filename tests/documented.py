@@ -28,7 +28,7 @@ from click.testing import CliRunner
 
 from marginbandits.cli import main
 from marginbandits.experiments import claims
-from marginbandits.experiments.claims.claim import Claim, Parameters
+from marginbandits.experiments.claims.claim import Claim, Parameters, Verdict
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -47,6 +47,8 @@ SMALL: dict[str, list[str]] = {
     "python benchmarks/bakeoff_overhead.py": ["--seeds", "2", "--stored", "20"],
     "python benchmarks/batches.py": ["--contexts", "50"],
     "python benchmarks/catalogue.py": ["--rounds", "200", "--changes", "10"],
+    "python benchmarks/comparators_oracle.py": ["--every", "1", "--rounds", "10", "--seeds", "1"],
+    "python benchmarks/comparators_metric.py": ["--rounds", "20", "--seeds", "1"],
     "python benchmarks/costs.py": ["--seconds", "0.1", "--rounds", "200", "--largest", "10"],
     "python benchmarks/drift.py": ["--rounds", "30", "--phases", "2", "--seeds", "1"],
     "python benchmarks/exponential_weights.py": ["--rounds", "2"],
@@ -91,7 +93,7 @@ NOT_RUN = {
 
 UNSHOWN = re.compile(
     r"^@ lost least|^Report: |^Page: |^figure: |^# seconds$|^# tasks: |^# experiments for |^not installed: |^versions: "
-    r"|^without [tKd] = "
+    r"|^without [tKd] = |^control: @$"
 )
 """Lines of an output that a document may leave out."""
 
@@ -99,7 +101,9 @@ FREE = [
     (r"^.+ lost least", "@ lost least"),
     (r"before .+ with #", "before @ with #"),
     (r"\b(holds|open|fails) \(", "@ ("),
-    (r"^(holds at reachable T|holds|not seen at reachable T|fails as printed, holds as corrected|fails) ", "@ "),
+    (rf"^({'|'.join(sorted((one.value for one in Verdict), key=len, reverse=True))}) ", "@ "),
+    (r"^control: .*", "control: @"),
+    (r"^measured: (closest .* could be lost|.* no play could have had more)\b.*", "measured: @"),
     (r" (noise|BEYOND) ", " @ "),
     (r"not positive", "# #"),
     (r"–", "# (# to #)"),
@@ -212,9 +216,8 @@ def tiny(claim: Claim) -> Claim:
             short["T"] = math.isqrt(one["T"])
         return {**one, **short}
 
-    return dataclasses.replace(
-        claim, units=lambda _: [smaller(one) for one in claim.units(False) if one.get("seed", 0) < 2]
-    )
+    few = [smaller(one) for one in claim.units(False) if one.get("seed", 0) < 2]
+    return dataclasses.replace(claim, units=lambda _: few, controls=())
 
 
 def tables(folder: Path) -> None:

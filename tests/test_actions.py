@@ -8,7 +8,7 @@ import pytest
 
 import marginbandits as mb
 from marginbandits.experiments.specs import nameable_learners
-from marginbandits.learners.offers import Names, rows
+from marginbandits.learners.offers import Names, Offered
 
 LABELS = ["mens", "womens", "none"]
 CHANGING = [one for one in nameable_learners(peers=False).values() if one.changes_actions]
@@ -168,7 +168,7 @@ def test_what_is_no_offer_is_refused_by_name() -> None:
 
 
 def test_rows_of_an_offer() -> None:
-    assert rows(None, {7: None}) == [{"action": {}, "id": "7"}]
+    assert Offered(None, {7: None}).rows() == [{"action": {}, "id": "7"}]
     assert Names([7, "7"]).place(np.int64(7)) == 0
     assert Names([7, "7"]).place("7") == 1
 
@@ -177,7 +177,7 @@ def test_rows_of_an_offer() -> None:
 
 
 def test_most_learners_may_change_their_actions() -> None:
-    assert len(CHANGING) == 17
+    assert len(CHANGING) == 18
 
 
 @pytest.mark.parametrize("cls", CHANGING)

@@ -144,6 +144,20 @@ def test_the_propositions_parameters_attain_the_rate(p: float) -> None:
         assert 1.0 < ratio < 2000.0  # the constants, which do not run away with K or γ
 
 
+@pytest.mark.parametrize("p", [0.25, 0.5, 1.0, 1.5, 2.5, 4.0])
+def test_the_rate_grows_with_every_letter_as_the_best_bound_does(p: float) -> None:
+    """E20: far out their ratio is constant in K, T and γ; times the printed power of K, the control, it is not."""
+    T, K = (10**60, 10**10) if p < 2.0 else (10**24, 10)
+    ratios = [
+        theory.margin_ramp(Power(p), game).value / theory.growth_rate(Power(p), game).value
+        for game in (Game(K, T, 1.0), Game(10 * K, T, 1.0), Game(K, 1000 * T, 1.0), Game(K, T, 0.1))
+    ]
+    assert max(ratios) / min(ratios) < 1.03
+    if p < 2.0:
+        printed = 10.0 ** (4 / (p + 4) - (p + 2) / (p + 4))
+        assert printed * ratios[1] / ratios[0] > 1.15
+
+
 def test_figure_1() -> None:
     table = {
         "margin": [0.5, 0.6, 0.6667, 0.75, 0.8, 0.8571, 0.8889],

@@ -26,6 +26,7 @@ EXPERTS = [c for c in CLASSES.values() if issubclass(c, mb.Expert) and not inspe
 
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
+    "Cells": {"space": mb.Cube([-9.0] * 5, [9.0] * 5), "radius": 4.5},
     "Chain": {"maps": [mb.Standardise(), mb.Concatenate([mb.Identity(), mb.Fourier(8)])]},
     "Concatenate": {"maps": [mb.Identity(), mb.Standardise()]},
     "Hinge": {"margin": 0.4},
@@ -65,6 +66,7 @@ SCORE_CLASSES = {
 SPACES: dict[type, dict[str, Any]] = {
     mb.Cube: {"low": [0.0, 0.0], "high": [1.0, 1.0], "lipschitz": 2.0},
     mb.MetricSpace: {"metric": "manhattan", "dimension": 2.0, "lipschitz": 2.0},
+    mb.FiniteSpace: {"matrix": (1.0 - np.eye(40)) * 0.15, "dimension": 2.0, "lipschitz": 2.0},
 }
 
 
@@ -118,7 +120,7 @@ def test_score_classes_keep_the_contract(scores: type) -> None:
 def test_spaces_have_a_metric_and_nets_that_cover(space: type) -> None:
     check_parameters(space, SPACES[space])
     metric = space(**SPACES[space])
-    points = np.random.default_rng(0).random((40, 2))
+    points = metric.points if space is mb.FiniteSpace else np.random.default_rng(0).random((40, 2))
     between = np.array([metric.distances(point, points) for point in points])
     assert np.allclose(between, between.T)
     assert (between[:, :, None] <= between[:, None] + between[None] + 1e-12).all()

@@ -308,6 +308,36 @@ def test_masked_regressors_that_favour_nothing_available_play_uniformly() -> Non
     assert masked == pytest.approx(policies.uniform(K, [False, True, True]))
 
 
+def favourite_masked(surrogate: str, rounds: int, told: bool) -> float:
+    """Mean loss where the first action is never available and the second is right, over the last quarter.
+
+    Half of the class likes the first action best and then the wrong one: charged as if the first could be played, it
+    would never pay.
+    """
+    liking = np.array([[0.1, 0.4, -0.5], [0.6, -0.5, -0.1]])
+    weights = np.repeat(liking[:, :, None], 4, 0)
+    if surrogate == "advice":
+        weights = np.repeat(np.array([[0.1, 0.5, -0.6], [0.6, -0.4, -0.2]])[:, :, None], 4, 0) / 2.0
+    agent = mb.ExponentialWeights(K, regressors=weights, surrogate=surrogate, margin=0.1, horizon=rounds, seed=0)
+    mask, lost = [False, True, True], []
+    for _ in range(rounds):
+        decision = agent.act([1.0], available=mask)
+        lost.append(float(decision.action != 1))
+        agent.learn([1.0], decision, lost[-1], available=mask if told else None)
+    return float(np.mean(lost[-rounds // 4 :]))
+
+
+@pytest.mark.parametrize("surrogate", [*SURROGATES, "advice"])
+def test_what_cannot_be_played_excuses_nobody(surrogate: str) -> None:
+    assert favourite_masked(surrogate, 800, told=True) < 0.1
+
+
+@pytest.mark.parametrize("surrogate", SURROGATES)
+def test_charged_over_all_actions_nobody_is_found_wrong(surrogate: str) -> None:
+    """The control: the learner is not told of the mask that it played under."""
+    assert favourite_masked(surrogate, 800, told=False) > 0.4
+
+
 # The cover.
 
 

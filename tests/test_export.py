@@ -66,7 +66,7 @@ def test_a_reproduction_has_a_row_per_number(reproduction: Store, tmp_path: Path
     assert 0.0 < float(one["value"]) <= 2.0
     to_parquet(reproduction, tmp_path / "o.parquet")
     frame = pq.read_table(tmp_path / "o.parquet")
-    assert frame.num_rows == len(table) == 10 * 4 + 16 * 8
+    assert frame.num_rows == len(table) == 2 * 10 * 4 + 3 * 16 * 8  # with one control, and with two
     assert str(frame.schema.field("p").type) == "double"
     assert str(frame.schema.field("T").type) == "int64"
 

@@ -1,5 +1,6 @@
 """Hinge-LMC as the paper has it: its parts against their definitions, and what it does at its limits."""
 
+import dataclasses
 import math
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from scipy import stats
 import marginbandits as mb
 from marginbandits.checks import LEARNER_CHECKS
 from marginbandits.experiments.specs import known_learners, nameable_learners
-from marginbandits.learners.hinge_lmc import FaithfulHingeLMC, from_theory
+from marginbandits.learners.hinge_lmc import FaithfulHingeLMC, faithful, from_theory
 from marginbandits.theory import Setting, exponential_weights_rate, hinge_lmc_corrected, hinge_lmc_tuning
 from marginbandits.types import Array
 from tests.marks import at_length
@@ -54,7 +55,8 @@ def law(agent: mb.Learner, context: Array) -> Array:
 def test_parameters_are_the_theorems() -> None:
     setting = Setting.of(mb.Linear(3, 3), 1000, 0.1)
     printed, ideal = trained(1), trained(1, tuning="ideal")
-    assert (printed.eta, printed.mu) == (hinge_lmc_tuning(setting).eta, 1 / (3 * math.sqrt(1000)))
+    within_1 = dataclasses.replace(setting, bound=1.0)  # scores are smaller, and the printed theorem needs B >= 1
+    assert (printed.eta, printed.mu) == (hinge_lmc_tuning(within_1).eta, 1 / (3 * math.sqrt(1000)))
     assert (ideal.eta, ideal.mu) == (exponential_weights_rate(setting), 0.0)
     assert printed._most_draws == 95
     assert trained(1, cap="printed")._most_draws == 32
@@ -131,11 +133,64 @@ def test_particles_follow_the_exact_posterior() -> None:
 
 
 @pytest.mark.parametrize("sampler", ["langevin", "smoothed_langevin"])
-def test_a_warning_states_what_the_theorem_asks_for(sampler: str) -> None:
-    with pytest.warns(UserWarning, match=r"the theorem asks for 10\^29 Langevin steps .* for 10\^148"):
-        agent = from_theory(n_features=5, n_actions=3, horizon=1000, margin=0.5, sampler=sampler)
-    assert agent.steps == 100
-    assert from_theory(n_features=5, n_actions=3, horizon=1000, margin=0.5, sampler=sampler, steps=7).steps == 7
+def test_a_chain_that_nobody_can_wait_for_is_refused_with_its_length(sampler: str) -> None:
+    usual: dict[str, Any] = {"n_features": 5, "n_actions": 3, "horizon": 1000, "margin": 0.5, "sampler": sampler}
+    with pytest.raises(ValueError, match=r"the theorem asks for 10\^29 Langevin steps for every draw, each .* 10\^12"):
+        from_theory(**usual, cap="printed")
+    with pytest.raises(ValueError, match=r"needs N = 10\^28\.9 Langevin steps for every draw, got steps=7"):
+        from_theory(**usual, cap="printed", steps=7)
+    with pytest.raises(ValueError, match=r"needs Algorithm 2's chain, got chain='practical'"):
+        from_theory(**usual, chain="practical")
+    assert from_theory(**usual, steps=7, outside_theory=True).steps == 7
+    assert from_theory(**usual, chain="practical", outside_theory=True).steps == 100
+
+
+class CalledError(Exception):
+    """Stands for a draw, with all that the sampler was called with."""
+
+
+@pytest.mark.parametrize("sampler", ["langevin", "smoothed_langevin"])
+def test_algorithm_2_takes_everything_from_the_tuning(sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start, u, λ, α, N and m; the practical chain, the control, has others throughout."""
+
+    def spy(gradient: Any, start: Array, project: Any, rng: Any, **given: Any) -> Array:
+        raise CalledError({"start": start, **given})
+
+    monkeypatch.setattr(faithful, "projected_langevin", spy)
+    found = {}
+    for chain in ("theorem", "practical"):
+        agent = from_theory(
+            n_features=1, n_actions=2, horizon=8, margin=0.5, sampler=sampler, cap="printed", chain=chain, seed=0,
+            outside_theory=chain == "practical",
+        )  # fmt: skip
+        with pytest.raises(CalledError) as call:
+            agent.learn([1.0], mb.Decision(0, 0.5), 1.0)
+        found[chain] = call.value.args[0]
+    setting = dataclasses.replace(Setting.of(mb.Linear(2, 1), 8, 0.5), bound=1.0)
+    tuned, ours = hinge_lmc_tuning(setting, version="printed"), found["theorem"]
+    assert not ours["start"].any()
+    assert ours["n_steps"] == round(10**tuned.log10_steps) == 4096
+    assert ours["step"] == pytest.approx(1.0 / 4096)
+    assert ours["ridge"] == tuned.ridge > 0.0
+    if sampler == "langevin":  # the closed form has u in its gradient, and no m
+        assert ours["smoothing"] == tuned.smoothing
+        assert ours["n_draws"] == math.ceil(10**tuned.log10_draws)
+    other = found["practical"]
+    assert other["start"].any()
+    assert other["ridge"] == 0.0
+    assert (other["n_steps"], other["step"]) != (ours["n_steps"], ours["step"])
+
+
+def test_algorithm_2_plays_and_learns_where_it_can_be_run() -> None:
+    """At d = 1 and T = 6 the printed N is 729: after two losses of the first action, the second is preferred."""
+    agent = from_theory(
+        n_features=1, n_actions=2, horizon=6, margin=0.5, sampler="smoothed_langevin", cap="printed", n_particles=50,
+        seed=0,
+    )  # fmt: skip
+    assert agent.outside_theory is False
+    for _ in range(4):
+        agent.learn([1.0], mb.Decision(0, 0.2), 1.0)
+    assert law(agent, np.array([1.0]))[1] > 0.55
 
 
 def test_the_horizon_ends_the_learning() -> None:

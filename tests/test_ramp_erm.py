@@ -1,9 +1,10 @@
-"""The ramp oracle: descent, the hinge's minimiser as an upper limit, and the least on a grid of two parameters."""
+"""The ramp oracle: descent, the hinge's minimiser as an upper limit, the least on a grid, and what many starts find."""
 
 import numpy as np
 import pytest
 import scipy.linalg
 
+from marginbandits.environments import FarWrongLabels
 from marginbandits.oracles.hinge_erm import HingeERM
 from marginbandits.oracles.leader import LinearLeader
 from marginbandits.oracles.ramp_erm import RampERM
@@ -49,11 +50,12 @@ def least_on_a_grid(rows: Array, costs: Array, radius: float = 1.0) -> float:
 def test_every_step_descends_and_none_is_worse_than_the_hinge(seed: int) -> None:
     rows, costs = problem(seed, 3, 4, noise=0.3)
     hinge = HingeERM(GAMMA).minimise(rows, costs)
-    values = [RampERM(GAMMA, max_steps=k).minimise(rows, costs).value for k in (1, 2, 3, 4, 50)]
+    values = [RampERM(GAMMA, max_steps=k, starts=0).minimise(rows, costs).value for k in (1, 2, 3, 4, 50)]
     assert values[0] == cost(hinge.weights, rows, costs)
     assert (np.diff(values) <= 0.0).all()
     found = RampERM(GAMMA).minimise(rows, costs)
     assert found.value == pytest.approx(cost(found.weights, rows, costs))
+    assert found.value <= values[-1]
     assert np.linalg.norm(found.weights) <= 1.0 + 1e-9
     assert np.allclose(found.weights.sum(0), 0.0)
 
@@ -72,30 +74,54 @@ def test_the_end_is_a_local_minimum(seed: int) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(("noise", "least"), [(0.0, 24), (0.2, 21), (0.5, 20)])
-def test_how_often_the_least_is_found(noise: float, least: int) -> None:
+@pytest.mark.parametrize(("noise", "alone"), [(0.0, 28), (0.2, 25), (0.5, 24)])
+def test_how_often_the_least_is_found(noise: float, alone: int) -> None:
     """Two parameters (K = 2, d = 2, or K = 3, d = 1), 30 problems; within 1% of all costs of the grid's least.
 
-    It was found in 26, 23 and 22 of them, the less often the noisier; the hinge's own minimiser, the control, is within
-    reach of it in 14, 11 and 6.
+    It was found in all of them. Without other starts it was found in 26, 23 and 22, the less often the noisier; the
+    hinge's own minimiser, the control, is within reach of it in 14, 11 and 6.
     """
-    reached = np.zeros(2)
+    reached = np.zeros(3)
     for seed in range(30):
         rows, costs = problem(seed, *((2, 2) if seed % 2 else (3, 1)), noise=noise)
         limit = least_on_a_grid(rows, costs) + 0.01 * costs.sum()
-        for i, steps in enumerate((50, 1)):
-            reached[i] += RampERM(GAMMA, max_steps=steps).minimise(rows, costs).value <= limit
-    assert reached[0] >= least
-    assert reached[1] <= 16
+        for i, (steps, starts) in enumerate([(50, 4), (50, 0), (1, 0)]):
+            reached[i] += RampERM(GAMMA, max_steps=steps, starts=starts).minimise(rows, costs).value <= limit
+    assert reached[0] >= 29
+    assert reached[1] <= alone
+    assert reached[2] <= 16
+
+
+def test_wrong_labels_far_out_do_not_lead_into_the_wrong_valley() -> None:
+    """Where 40 random starts find 0.2475, and the descent from the hinge's minimiser, the control, ends at 0.4005."""
+    env = FarWrongLabels(600, seed=0)
+    rows = (env.contexts - env.contexts.mean(1, keepdims=True)).reshape(-1, 2)
+    rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1, keepdims=True))
+    costs = env.losses.reshape(-1, 1) / 600
+    found, alone = (RampERM(0.1, starts=n).minimise(rows, costs) for n in (4, 0))
+    rng = np.random.default_rng(0)
+    random = min(RampERM(0.1, starts=0).minimise(rows, costs, rng.standard_normal((1, 2))).value for _ in range(20))
+    assert found.value <= random + 1e-6
+    assert found.value < 0.65 * alone.value
+    assert found.starts == 5
+    assert 1 <= found.agreed < 5  # the hinge's own start does not
+    assert (alone.starts, alone.agreed) == (1, 1)
+
+
+def test_the_same_problem_has_the_same_answer() -> None:
+    rows, costs = problem(3, 3, 4, noise=0.3)
+    one, two = (RampERM(GAMMA).minimise(rows, costs) for _ in range(2))
+    assert np.array_equal(one.weights, two.weights)
 
 
 def test_a_start_in_a_better_valley_is_used() -> None:
     rows, costs = np.array([[0.1], [0.1], [1.0]]), np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    alone = RampERM(0.1).minimise(rows, costs)
-    helped = RampERM(0.1).minimise(rows, costs, np.array([[-5.0], [5.0]]))  # outside the ball: only its signs matter
+    alone = RampERM(0.1, starts=0).minimise(rows, costs)
+    start = np.array([[-5.0], [5.0]])  # outside the ball: only its signs matter
+    helped = RampERM(0.1, starts=0).minimise(rows, costs, start)
     assert helped.value < 0.9 * alone.value
     assert helped.weights[0, 0] < 0.0 < alone.weights[0, 0]
-    back = RampERM(0.1).minimise(rows, costs, alone.weights)
+    back = RampERM(0.1, starts=0).minimise(rows, costs, alone.weights)
     assert back.value == pytest.approx(alone.value)
 
 

@@ -1,6 +1,9 @@
 """Saved learners: files are small, whole, and the same wherever they are written."""
 
+import copy
+import gc
 import io
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -213,3 +216,19 @@ def test_a_file_has_room_for_all_that_loading_it_makes(beside: int, monkeypatch:
     read = saving.Archive.from_bytes(archive.to_bytes(), "it")
     assert read.room >= 1000 + beside
     assert archive.arrays["hardly"].size == (125 if beside else 1)
+
+
+@pytest.mark.parametrize("learner", [mb.LinUCB, mb.HingeLMC, mb.SquareCB, mb.EpochGreedy])
+def test_what_was_learnt_is_given_back_when_its_learner_goes(learner: Any) -> None:
+    agent, x = learner(2, seed=0), np.ones(3)
+    agent.learn(x, agent.act(x), 0.5)
+    copied = copy.deepcopy(agent)
+    assert agent._journal.records
+    assert not {*agent._journal.records} & {*copied._journal.records}
+    records = [weakref.ref(one) for two in (agent, copied) for one in two._journal.records]
+    gc.disable()
+    try:
+        del agent, copied
+        assert not any(record() for record in records)
+    finally:
+        gc.enable()

@@ -124,7 +124,9 @@ def test_every_epochs_leader_is_on_record_with_its_certificate() -> None:
 
 
 def test_the_ramp_variant_plays_the_ramp_of_the_ramps_leader() -> None:
-    agent = from_theory(n_features=2, n_actions=3, horizon=64, margin=0.3, surrogate="ramp", seed=0)
+    agent = from_theory(
+        n_features=2, n_actions=3, horizon=64, margin=0.3, surrogate="ramp", outside_theory=True, seed=0
+    )
     contexts, rng = rounds(15, 2), np.random.default_rng(1)
     costs = np.zeros((15, 3))
     for t, x in enumerate(contexts):

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from marginbandits.types import Array
 
 SWIFT: list[Any] = [
     *(mb.LinUCB, mb.EpsilonGreedy, mb.LinTS, mb.LogisticTS),
-    *(mb.SquareCB, mb.RegCB, mb.Bag, mb.Cover),
+    *(mb.SquareCB, mb.RegCB, mb.Bag, mb.Cover, mb.Uniform),
 ]
 SPARSE: list[Any] = [mb.SquareCB, mb.RegCB, mb.Bag, mb.Cover, mb.LogisticTS, mb.HingeLMC]
 K, D, N = 3, 4, 90
@@ -159,6 +160,20 @@ def test_one_thing_is_not_both_a_mask_and_an_offer() -> None:
         agent.act(np.ones(D), available=mask, actions=mask)
     with pytest.raises(ValueError, match="give available or actions"):
         agent.learn(np.ones(D), mb.Decision(0, 0.5), 0.5, available=mask, actions=mask)
+
+
+@pytest.mark.parametrize("learner", SWIFT)
+def test_a_mask_is_forgotten_with_its_round(learner: Any) -> None:
+    agent, mask = learner(K, seed=0), [False, True, True]
+    mb.simulate(agent, problem())
+    x = np.random.default_rng(1).standard_normal((40, D))
+    laws = agent.laws(x)
+    assert laws[:, 0].any()  # what the mask would have left out
+    for one, law in zip(x, laws, strict=True):
+        assert agent.law(one, available=mask)[0] == 0.0
+        assert agent.law(one).tolist() == law.tolist()
+        agent.act(one, available=mask)
+        assert agent.act(one).distribution.tolist() == law.tolist()
 
 
 @pytest.mark.parametrize("named", [False, True])
@@ -325,6 +340,16 @@ def test_a_bad_sparse_value_is_told_of_by_its_place() -> None:
         mb.SquareCB(K, seed=0).act(bad)
 
 
+def test_sparse_rows_are_made_dense_some_at_a_time() -> None:
+    width = 2**22
+    rows = scipy.sparse.csr_array((np.ones(300), (np.arange(300), np.arange(300))), shape=(300, width))
+    tracemalloc.start()
+    mb.simulate(mb.Uniform(K, seed=0), mb.Oblivious.of(rows, np.ones((300, K))))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 8 * 8 * width  # and not 300 of them
+
+
 def test_sparse_rows_are_taken_one_by_one_where_they_are_played_so() -> None:
     env = mb.Oblivious.of(scipy.sparse.eye_array(20, 6, format="csr"), np.ones((20, K)))
     taken: list[Any] = []
@@ -335,5 +360,5 @@ def test_sparse_rows_are_taken_one_by_one_where_they_are_played_so() -> None:
             return super().__getitem__(key)
 
     env.contexts = Rows(env.contexts)
-    mb.simulate(mb.Uniform(K, seed=0), env)
+    mb.simulate(mb.Banditron(K, seed=0), env)
     assert taken == [slice(t, t + 1) for t in range(20)]

@@ -58,18 +58,18 @@ class Kernel(NamedTuple):
 
 
 def ridge(d: int, precision: type[np.floating[Any]]) -> Kernel:
-    """C is gone through for f = Cz (2 a number), then for the update (5 a number), which also keeps it as it was."""
+    """C is read once, for f = Cz (2 a number) and the update (5 a number), and kept as it was."""
     rng, half, size = np.random.default_rng(0), d * (d + 1) / 2, np.dtype(precision).itemsize
     model, rows = np.zeros((d + 1, d), precision), rng.standard_normal((64, d)).astype(precision)
     model[range(d), range(d)] = 1.0
-    room, kept = np.zeros(5 * d + 1, precision), np.zeros((d + 1, d), precision)
+    room, kept = np.zeros(2 * d + 1, precision), np.zeros((d + 1, d), precision)
     f, out = 0.1 * rows[0], np.empty(d, precision)
     return Kernel(
         "ridge update",
         f"d = {d}",
         lambda times: observed(times, model, rows, room, kept),
         flops=7 * half + 10 * d,
-        moved=4 * half * size,
+        moved=3 * half * size,
         room=2 * half * size,
         precision=precision,
         waits=(
@@ -165,7 +165,7 @@ def sparse(filled: int = 50, wide: int = 2**18, K: int = 20) -> list[Kernel]:
         precision=np.float64,
         waits=(
             lines([0, K, 2 * K], 1),
-            Wait("square roots and divisions", 1.25, lambda times: scan(times, f, ratios)),
+            Wait("square roots and divisions", 2.5, lambda times: scan(times, f, ratios)),
         ),
     )
     return [predict, learn]

@@ -9,7 +9,8 @@ import numpy.typing as npt
 from marginbandits.compiled import kernel
 from marginbandits.factors import square_norm
 from marginbandits.features.fourier import cosines
-from marginbandits.learners.exponential_weights import _average, _linear
+from marginbandits.learners.finite_class import linear_scores
+from marginbandits.learners.hedge import average
 from marginbandits.oracles.extra_trees import walk
 from marginbandits.oracles.online_regression import learn_row, predict_one
 from marginbandits.oracles.ridge import observe
@@ -71,14 +72,13 @@ def roots(times: int, values: Array, out: Array) -> None:
 
 @kernel
 def scan(times: int, f: Array, out: Array) -> None:
-    """Two square roots and two divisions for each row of a factor, as its update has them."""
+    """A square root and a division for each row of a factor, as its update has them."""
     for _ in range(times):
-        alpha = 1.0
+        alpha, before = 1.0, 1.0
         for i in range(f.shape[0]):
-            before = math.sqrt(alpha)
             alpha += f[i] * f[i]
             after = math.sqrt(alpha)
-            out[i] = before / after + f[i] / (before * after)
+            out[i], before = f[i] / (before * after), after
 
 
 @kernel
@@ -164,13 +164,13 @@ def cosined(times: int, angles: Array, out: Array) -> None:
 @kernel
 def weighed(times: int, table: Any, rows: Any, scores: Any) -> None:
     for _ in range(times):
-        _linear(table, rows, False, scores)
+        linear_scores(table, rows, False, scores)
 
 
 @kernel
 def averaged(times: int, scores: Any, q: Array, margins: Any, mask: Any, room: Any, law: Array) -> None:
     for _ in range(times):
-        _average(scores, q, margins, 2, mask, room, law)
+        average(scores, q, margins, 2, mask, room, law)
 
 
 @kernel

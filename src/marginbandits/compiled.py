@@ -37,6 +37,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.runtime.nrt import rtsys
 from numba.misc.appdirs import AppDirs
 
 __all__ = ["entry", "forget_old", "kernel", "kernel_folder", "long_kernel"]
@@ -171,7 +172,8 @@ class _KernelCache(FunctionCache):
 
     def load_overload(self, sig: object, target_context: object) -> Any:
         try:
-            return super().load_overload(sig, target_context)
+            rtsys.initialize(target_context)  # all that compiled code needs; numba's own also loads what compiling does
+            return self._load_overload(sig, target_context)
         except Exception:  # numba itself raises anything at an index that is damaged
             return None
 

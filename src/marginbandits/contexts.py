@@ -191,12 +191,11 @@ def per_action(rows: Rows, n_actions: int, mask: Mask | None = None) -> Batch:
 
 def shared(contexts: Sequence[Rows]) -> Batch:
     """Contexts with a row for each action; each may have its own number of them."""
-    starts = np.concatenate([[0], np.cumsum([len(one) for one in contexts])])
     if len(contexts) == 1:
-        rows: Rows = contexts[0]
-    else:
-        rows = stacked(contexts)
-    return Batch(rows, True, starts, np.ones(int(starts[-1]), bool))
+        n = len(contexts[0])
+        return Batch(contexts[0], True, np.array([0, n]), np.ones(n, bool))
+    starts = np.concatenate([[0], np.cumsum([len(one) for one in contexts])])
+    return Batch(stacked(contexts), True, starts, np.ones(int(starts[-1]), bool))
 
 
 # What users hand in.

@@ -4,11 +4,12 @@ For A = λI + Σ z zᵀ, only the lower triangular C of A⁻¹ = CᵀC is kept. 
 square-root update, the form of Sherman-Morrison that is symmetric and positive definite by construction, whatever the
 rounding; zᵀA⁻¹z = ‖Cz‖² is half the work of a product with A⁻¹.
 
-The update goes twice over C: f = Cz first, then, row by row with α_i = 1 + f_0² + … + f_i²,
+The update goes once over C, four rows at a time: f = Cz of these, then, with α_i = 1 + f_0² + … + f_i²,
 
     C_i <- √(α_{i-1}/α_i) C_i - f_i/√(α_{i-1}α_i) g,   g <- g + f_i C_i
 
-so that neither pass waits for a square root. At the end g/α is the gain (A + zzᵀ)⁻¹z.
+so that rows are still at hand when they change; nothing waits for a square root but the row that it is for. At the end
+g/α is the gain (A + zzᵀ)⁻¹z.
 
 Sums have the precision of the row, single or double, which is to be that of C.
 
@@ -16,7 +17,7 @@ Carlson (1973), "Fast triangular formulation of the square root filter", AIAA Jo
 
 >>> import numpy as np
 >>> factor, gain = np.eye(2), np.zeros(2)
->>> carlson(factor, np.array([1.0, 0.0]), gain, np.empty(6), np.empty((2, 2))), gain
+>>> carlson(factor, np.array([1.0, 0.0]), gain, np.empty((2, 2))), gain
 (1.0, array([0.5, 0. ]))
 >>> (factor.T @ factor).round(9)
 array([[0.5, 0. ],
@@ -63,17 +64,15 @@ def square_norm(block: Array, row: Array) -> float:
 
 
 @kernel
-def carlson(factor: Array, row: Array, gain: Array, room: Array, kept: Array) -> float:
+def carlson(factor: Array, row: Array, gain: Array, kept: Array) -> float:
     """C of A + zzᵀ from C of A; `gain`, given as zeros, becomes (A + zzᵀ)⁻¹z. Returns zᵀA⁻¹z, for the A before.
 
-    `room` is for 3d numbers; `kept` becomes C as it was up to the diagonal, unless it is empty; beyond it is
-    given as zeros.
+    `kept` becomes C as it was up to the diagonal, unless it is empty; beyond it is given as zeros.
     """
-    d = row.shape[0]
-    f, keep, mix = room[:d], room[d : 2 * d], room[2 * d : 3 * d]
-    alpha, zero, keeping = 1.0, row.dtype.type(0.0), kept.shape[0] > 0
+    d, number, zero = row.shape[0], row.dtype.type, row.dtype.type(0.0)
+    alpha, root, keeping = 1.0, 1.0, kept.shape[0] > 0
     full = d - d % 4
-    for i in range(0, full, 4):  # four rows at once, as below
+    for i in range(0, full, 4):  # four rows at once; what they have beyond the diagonal is 0, and so is the gain there
         r0, r1, r2, r3 = factor[i], factor[i + 1], factor[i + 2], factor[i + 3]
         f0, f1, f2, f3 = zero, zero, zero, zero
         for j in range(i + 4):
@@ -81,27 +80,22 @@ def carlson(factor: Array, row: Array, gain: Array, room: Array, kept: Array) ->
             f1 += r1[j] * row[j]
             f2 += r2[j] * row[j]
             f3 += r3[j] * row[j]
-        f[i], f[i + 1], f[i + 2], f[i + 3] = f0, f1, f2, f3
-    for i in range(full, d):
-        f0 = zero
-        for j in range(i + 1):
-            f0 += factor[i, j] * row[j]
-        f[i] = f0
-    for i in range(d):
-        before = math.sqrt(alpha)
-        alpha += f[i] * f[i]
-        after = math.sqrt(alpha)
-        keep[i], mix[i] = before / after, f[i] / (before * after)
-    for i in range(0, full, 4):  # four rows at once; what they have beyond the diagonal is 0, and so is the gain there
-        r0, r1, r2, r3 = factor[i], factor[i + 1], factor[i + 2], factor[i + 3]
-        b0, b1, b2, b3 = kept[i], kept[i + 1], kept[i + 2], kept[i + 3]
-        f0, f1, f2, f3 = f[i], f[i + 1], f[i + 2], f[i + 3]
-        k0, k1, k2, k3 = keep[i], keep[i + 1], keep[i + 2], keep[i + 3]
-        m0, m1, m2, m3 = mix[i], mix[i + 1], mix[i + 2], mix[i + 3]
+        if keeping:
+            for k in range(i, i + 4):
+                before, after = factor[k], kept[k]
+                for j in range(i + 4):
+                    after[j] = before[j]
+        a0 = alpha + f0 * f0
+        a1 = a0 + f1 * f1
+        a2 = a1 + f2 * f2
+        a3 = a2 + f3 * f3
+        q0, q1, q2, q3 = math.sqrt(a0), math.sqrt(a1), math.sqrt(a2), math.sqrt(a3)
+        s0, s1, s2, s3 = 1.0 / (root * q0), 1.0 / (q0 * q1), 1.0 / (q1 * q2), 1.0 / (q2 * q3)
+        k0, k1, k2, k3 = number(alpha * s0), number(a0 * s1), number(a1 * s2), number(a2 * s3)
+        m0, m1, m2, m3 = number(f0 * s0), number(f1 * s1), number(f2 * s2), number(f3 * s3)
+        alpha, root = a3, q3
         for j in range(i + 4):
             g, c0, c1, c2, c3 = gain[j], r0[j], r1[j], r2[j], r3[j]
-            if keeping:
-                b0[j], b1[j], b2[j], b3[j] = c0, c1, c2, c3
             r0[j] = k0 * c0 - m0 * g
             g += f0 * c0
             r1[j] = k1 * c1 - m1 * g
@@ -111,12 +105,19 @@ def carlson(factor: Array, row: Array, gain: Array, room: Array, kept: Array) ->
             r3[j] = k3 * c3 - m3 * g
             gain[j] = g + f3 * c3
     for i in range(full, d):
+        r0, f0 = factor[i], zero
         for j in range(i + 1):
-            c = factor[i, j]
+            f0 += r0[j] * row[j]
+        a0 = alpha + f0 * f0
+        q0 = math.sqrt(a0)
+        s0 = 1.0 / (root * q0)
+        k0, m0, alpha, root = number(alpha * s0), number(f0 * s0), a0, q0
+        for j in range(i + 1):
+            c0 = r0[j]
             if keeping:
-                kept[i, j] = c
-            factor[i, j] = keep[i] * c - mix[i] * gain[j]
-            gain[j] += f[i] * c
+                kept[i, j] = c0
+            r0[j] = k0 * c0 - m0 * gain[j]
+            gain[j] += f0 * c0
     for i in range(d):
         gain[i] /= alpha
     return alpha - 1.0

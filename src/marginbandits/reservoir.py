@@ -47,8 +47,10 @@ class Reservoir(Record):
 
     def begin(self) -> None:
         """Nothing seen."""
-        for array in (self.rows, self.losses, self.seen, self.next):
-            array[...] = 0
+        for block in range(len(self.seen)):
+            n = self.held(block)
+            self.rows[block, :n], self.losses[block, :n] = 0.0, 0.0
+        self.seen[...], self.next[...] = 0, 0
 
     def held(self, block: int) -> int:
         """Rounds kept."""

@@ -13,6 +13,7 @@
     places          where each round stands: a file, and a row or line in it
     start           the number of the first of them in their file, or in their log
     within, rewards the range of which losses are shares, where the log has declared one; whether it has rewards
+    outcomes        of a log of rewards, these as they are
 
 One rule for all who make them: whatever is wrong is a `ValueError` with its round.
 
@@ -109,6 +110,7 @@ class Rounds:
     start: Annotated[int, Integer(0)] = 0
     within: MaybeRange = None
     rewards: bool = False
+    outcomes: Annotated[Array | None, OneOf(Numbers(1, finite=False, empty=True, booleans=True), NOTHING)] = None
 
     def __post_init__(self) -> None:
         if self.labels is None and self.offers is None:
@@ -118,7 +120,7 @@ class Rounds:
                 raise ValueError(f"offers must be mappings of names to features, got {quoted(one)}")
         n_actions = self.n_actions if self.offers is None else [len(one) for one in self.offers]
         refuse_rounds(self.contexts, self.actions, self.losses, self.probabilities, n_actions, self.start)
-        for name in ("offers", "keys", "times", "versions", "places"):
+        for name in ("offers", "keys", "times", "versions", "places", "outcomes"):
             given = getattr(self, name)
             if given is not None and len(given) != len(self):
                 raise ValueError(f"{name} must be one for each of {len(self)} rounds, got {len(given)}")

@@ -16,6 +16,7 @@ Arrays of a state are made by `zeros`, which knows how much room there is.
 """
 
 import math
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -176,13 +177,33 @@ class State:
 
 
 class Journal:
-    """What a round is about to change, as it was. Entries are put back last first."""
+    """What a round is about to change, as it was. Entries are put back last first.
+
+    Records that keep themselves know their journal, which does not hold them: what was learnt is given back at once
+    when its learner goes, and does not wait for the collector of cycles.
+    """
 
     def __init__(self) -> None:
         self.stamp = 0
         self.kept: list[Any] = []
         self._whole = self._drawn = False
-        self.records: tuple[Record, ...] = ()
+        self.records = ()
+
+    @property
+    def records(self) -> "tuple[Record, ...]":
+        """Those that keep themselves."""
+        return tuple(found for one in self._records if (found := one()) is not None)
+
+    @records.setter
+    def records(self, records: "tuple[Record, ...]") -> None:
+        self._records = tuple(map(weakref.ref, records))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_records": self.records}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.records = state["_records"]
 
     def begin(self) -> None:
         """Forget what was kept: a round begins."""

@@ -26,6 +26,7 @@ POTENTIAL = mb.samplers.HingePotential(features=np.eye(D), weights=np.ones(D), m
 LEARNT = mb.LinUCB(n_actions=K, seed=0)
 LOGGED = ROWS, np.arange(40) % K, np.arange(40) / 40, np.full(40, 1 / K)
 LOG = mb.Logged(*LOGGED, n_actions=K, seed=0)
+NUMBERED = np.array([[1.0], [3.0]])
 ENVIRONMENT = mb.LinearRealizable(K, D, 3, seed=0)
 
 BY_NAME: dict[str, Any] = {
@@ -147,7 +148,16 @@ OF: dict[str, dict[str, Any]] = {
     "checks.check_scores": {"scores": mb.Linear(K, D), "context_shape": (D,)},
     "checks.check_surrogate": {"surrogate": mb.Hinge},
     "*.scale_at": {"entropy": 1.0},
+    "Cells": {"space": mb.Cube([-9.0] * D, [9.0] * D)},
     "Cube": {"low": [-9.0, -9.0], "high": [9.0, 9.0]},
+    "ExponentialWeights.on_lipschitz_cover": {"space": mb.Cube([0.0], [1.0])},
+    "FiniteSpace": {"matrix": 1.0 - np.eye(4)},
+    "FiniteSpace.cover": {"points": NUMBERED},
+    "FiniteSpace.distances": {"point": NUMBERED[0], "others": NUMBERED},
+    "FiniteSpace.doubts": {"points": NUMBERED},
+    "FiniteSpace.net": {"centres": NUMBERED},
+    "FiniteSpace.of": {"points": ROWS},
+    "FiniteSpace.refuse": {"points": NUMBERED},
     "Finite.from_models": {"models": []},
     "Finite.from_weights": {"weights": np.ones((2, K, D))},
     "HingeRealizable": {"margin": None},
@@ -158,6 +168,10 @@ OF: dict[str, dict[str, Any]] = {
     "SharedLinear.values": {"context": ROWS[:K], "parameters": np.ones(D)},
     "Switching": {"n_switches": 2},
     "evaluation.best_action_regret": {"losses": [0.5, 0.0, 1.0]},
+    "lipschitz_cover": {"space": mb.Cube([0.0], [1.0])},
+    "theory.contextual_zooming": {"packing": [1.0, 2.0]},
+    "theory.eta_hinge": {"margins": [0.5, -1.0]},
+    "theory.hier_exp4": {"p": 1},
     "evaluation.interval": {"values": [0.5, 0.25]},
     "policies.explore": {"available": None},
     "samplers.HingePotential": {"weights": np.ones(D)},
@@ -176,6 +190,7 @@ OF: dict[str, dict[str, Any]] = {
     "theory.HingeLMCTuning": dict.fromkeys(
         ("mu", "accuracy", "smoothing", "ridge", "log10_steps", "log10_step", "log10_draws"), 0.5
     ),
+    "theory.RunningTime": dict.fromkeys(("log10_printed", "log10_worst", "log10_expected", "log10_draw"), 9.0),
     "theory.LpLinear": {"dimension": 3},
     "theory.Promise": {"bound": mb.theory.Bound("b", {"all": 3.0}, 10), "useful_from": 3},
     "theory.RademacherRoot": {"c": 1.0},
@@ -184,16 +199,26 @@ OF: dict[str, dict[str, Any]] = {
     "theory.Setting.of": {"scores": mb.Linear(K, D)},
     "theory.sequential_covering_number": {"values": [[0.0, 1.0], [0.0, 0.0]]},
     "theory.sequential_rademacher": {"values": [[0.0, 1.0], [0.0, 0.0]]},
+    "theory.oful_radius": {"volume": 1.0, "delta": 0.05, "noise": 0.5, "norm": 1.0, "regularisation": 1.0},
+    "theory.perturbed_leader_regret": {"contexts": 5},
     "theory.useful_from": {"bound": lambda T: mb.theory.Bound("b", {"all": 10.0 * T**0.5}, T)},
     "weighting.geometric_weight": {"draw": lambda: 1},
     "weighting.thresholded": {"action": 0},
 }
 
 SMALL: dict[str, dict[str, Any]] = {
+    "BISTRO": {"regressors": 20},
+    "BISTROPlus": {"regressors": 20},
+    "ContextualFTPL": {"regressors": 20},
+    "ContextualZooming": {"most": 20},
     "EpochGreedy": {"memory": 50},
     "ExponentialWeights": {"regressors": 20},
+    "HierExp4": {"most": 1000},
     "HingeLMC": {"features": "raw", "memory": 50},
+    "ILOVETOCONBANDITS": {"regressors": 20},
+    "ImproperLogistic": {"predictors": 20},
     "NearestNeighbours": {"memory": 50},
+    "RegressorElimination": {"regressors": 20},
     "SmoothFTL": {"features": "raw", "memory": 50},
 }
 """Learners are spoilt in a small form, because their whole state is compared after every refusal."""

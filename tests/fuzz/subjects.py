@@ -27,10 +27,18 @@ SMALL: dict[str, dict[str, Any]] = {
     "SmoothFTL": {"features": mb.Fourier(8), "memory": 24},
     "NearestNeighbours": {"memory": 24},
     "LipschitzFTL": {"most": 12},
+    "ContextualZooming": {"most": 12, "confidence": 0.2},
+    "HierExp4": {"most": 2000},
+    "ImproperLogistic": {"predictors": 20},
     "FaithfulHingeLMC": {"horizon": 120},
     "FaithfulSmoothFTL": {"horizon": 120},
     "FaithfulLipschitzFTL": {"horizon": 120, "space": mb.Cube([-1.0] * D, [1.0] * D)},
     "ExponentialWeights": {"regressors": 20},
+    "BISTRO": {"regressors": 20},
+    "BISTROPlus": {"regressors": 20},
+    "ContextualFTPL": {"regressors": 20},
+    "ILOVETOCONBANDITS": {"regressors": 20},
+    "RegressorElimination": {"regressors": 20},
 }
 """Learners made small: files of a few kilobytes, reservoirs that fill within 60 rounds."""
 
@@ -61,6 +69,8 @@ MORE: list[tuple[str, dict[str, Any]]] = [
     ("FaithfulSmoothFTL", {"horizon": 90, "surrogate": "ramp"}),
     ("FaithfulLipschitzFTL", {"horizon": 90, "prediction": "extension", "points": np.arange(6.0).reshape(3, 2)}),
     ("ExponentialWeights", {"regressors": np.arange(24.0).reshape(8, 3, 1) * np.ones(D) / 24, "mu": 0.01}),
+    ("BISTROPlus", {"regressors": np.eye(3)[:, :, None] * np.ones(D), "contexts": np.eye(D), "horizon": 90}),
+    ("RegressorElimination", {"regressors": np.eye(3)[:, :, None] * np.ones(D), "elimination": "sharp"}),
     ("ExponentialWeights", {"regressors": 20, "surrogate": "ramp", "margins": [0.1, 0.2], "horizon": 200}),
 ]
 

@@ -5,11 +5,14 @@ what they have written; it fails for a kernel that has no twin here.
 """
 
 from tests.naive import (
+    audit,
+    comparators,
     diagonal,
     features,
     forgetting,
     laws,
     mixtures,
+    neighbours,
     online_regression,
     regression,
     rounds,
@@ -40,7 +43,9 @@ __all__ = [
     "TWINS",
     "OnlineRegression",
     "Twin",
+    "audit",
     "believed_values",
+    "comparators",
     "diagonal",
     "features",
     "forgetting",
@@ -51,6 +56,7 @@ __all__ = [
     "lipschitz_program",
     "margin_pull",
     "mixtures",
+    "neighbours",
     "online_regression",
     "place",
     "regression",

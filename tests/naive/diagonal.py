@@ -64,7 +64,7 @@ def score_one(
         means[block], deviations[block] = score_of(mean[block], precision[block], prior, columns, values)
 
 
-@twin(diagonal._scores, _diagonal)
+@twin(diagonal.score_all, _diagonal)
 def diagonal_scores(
     mean: Array,
     precision: Array,

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from marginbandits.learners import exponential_weights as weights
+from marginbandits.learners import finite_class, hedge
 from marginbandits.learners.hinge_lmc import diagnostics
 from marginbandits.types import Array, Mask
 from tests.naive.twin import Places, mask_of, pick, some, twin
 
-Table = weights.Table
+Table = finite_class.Table
 SINGLE = 2e-5
 """How near single precision comes to double, for numbers near 1."""
 
@@ -26,63 +26,74 @@ def _products(rng: np.random.Generator) -> tuple[Table, Table, bool, Table]:
     return table.astype(np.float32), rows.astype(np.float32), shared, np.empty((K, N), np.float32)
 
 
-@twin(weights._linear, _products, tolerance=SINGLE)
+@twin(finite_class.linear_scores, _products, tolerance=SINGLE)
 def linear(table: Table, rows: Table, shared: bool, scores: Table) -> None:
     for a in range(len(scores)):
         scores[a] = rows[a if shared else 0].astype(float) @ table[0 if shared else a]
 
 
 def values_of(scores: Table, kind: int, margin: float, mask: Mask) -> Array:
-    """Every action's value under every regressor; what is relative is so to the best available action."""
-    s = scores.astype(float)
-    gap = s - s[mask].max(0)
+    """Every action's value under every regressor, in the game of available actions."""
+    raw = scores.astype(float)
+    gap, s = raw - raw[mask].max(0), raw - (0.0 if mask.all() else raw[mask].mean(0))
     return np.asarray(
         [
             np.clip(1 + s / margin, 0, 1),
             np.maximum(1 + s / margin, 0),
             np.maximum(1 + gap / margin, 0),
             gap == 0,
-            np.maximum(s + 1 / len(s), 0),
+            np.maximum(raw + 1 / len(s), 0),
         ][kind],
         float,
     )
 
 
-def _stretch(rng: np.random.Generator) -> tuple[Table, int, int, int, float, Table, Table]:
-    scores = _scores(rng)
-    K, N = scores.shape
-    start = int(rng.integers(N))
-    top = scores[:, start:].max(0)
-    return scores, int(rng.integers(K)), start, pick(rng, 0, 1, 2, 3, 4), pick(rng, 1.0, 2.5), top, np.empty_like(top)
+def levels_of(scores: Table, kind: int, mask: Mask) -> Table:
+    """What the scores of every regressor count from."""
+    available = scores[mask].astype(float)
+    if kind in (2, 3):
+        return np.asarray(available.max(0), np.float32)
+    return np.asarray(available.mean(0) * (kind != 4 and not mask.all()), np.float32)
 
 
-@twin(weights._surrogate, _stretch, tolerance=SINGLE)
-def surrogate(scores: Table, a: int, start: int, kind: int, inverse: float, top: Table, out: Table) -> None:
-    out[:] = values_of(scores[:, start:], kind, 1 / inverse, np.ones(len(scores), bool))[a]
-
-
-def _masked(rng: np.random.Generator) -> tuple[Table, int, Mask, Table]:
+def _masked(rng: np.random.Generator) -> tuple[Table, int, int, Mask, Table]:
     scores = _scores(rng)
     start = int(rng.integers(scores.shape[1]))
     size = int(rng.integers(1, scores.shape[1] - start + 1))
-    return scores, start, mask_of(rng, len(scores)), np.empty(size, np.float32)
+    return scores, start, pick(rng, 0, 1, 2, 3, 4), mask_of(rng, len(scores)), np.empty(size, np.float32)
 
 
-@twin(weights._largest, _masked)
-def largest(scores: Table, start: int, mask: Mask, top: Table) -> None:
-    top[:] = scores[mask, start : start + len(top)].max(0)
+@twin(hedge._levels, _masked, tolerance=SINGLE)
+def levels(scores: Table, start: int, kind: int, mask: Mask, level: Table) -> None:
+    level[:] = levels_of(scores[:, start : start + len(level)], kind, mask)
 
 
-def _tied(rng: np.random.Generator) -> tuple[Table, int, Table, Table, Table]:
-    scores, start, _, top = _masked(rng)
-    largest(scores, start, np.ones(len(scores), bool), top)
-    return scores, start, top, np.empty_like(top), rng.random(len(top)).astype(np.float32)
+def _to_fill(rng: np.random.Generator) -> tuple[Table, int, int, float, Mask, Table, Table, Table]:
+    scores, start, kind, mask, level = _masked(rng)
+    levels(scores, start, kind, mask, level)
+    room = np.zeros((len(scores) + 2, scores.shape[1]), np.float32)
+    return scores, start, kind, pick(rng, 1.0, 2.5), mask, level, room, np.empty_like(level)
 
 
-@twin(weights._share_ties, _tied, tolerance=SINGLE)
-def share_ties(scores: Table, start: int, top: Table, ties: Table, values: Table) -> None:
-    ties[:] = (scores[:, start : start + len(top)] == top).sum(0)
-    values /= ties
+@twin(hedge._fill, _to_fill, tolerance=SINGLE)
+def fill(
+    scores: Table, start: int, kind: int, inverse: float, mask: Mask, level: Table, room: Table, total: Table
+) -> None:
+    values = values_of(scores[:, start : start + len(total)], kind, 1 / inverse, mask)
+    room[: len(scores), : len(total)][mask] = values[mask]
+    total[:] = values[mask].sum(0)
+
+
+def _stretch(rng: np.random.Generator) -> tuple[Table, int, int, int, float, Table, Table]:
+    scores, start, kind, inverse, _, level, _, out = _to_fill(rng)
+    levels(scores, start, kind, np.ones(len(scores), bool), level)
+    return scores, int(rng.integers(len(scores))), start, kind, inverse, level, out
+
+
+@twin(hedge._surrogate, _stretch, tolerance=SINGLE)
+def surrogate(scores: Table, a: int, start: int, kind: int, inverse: float, level: Table, out: Table) -> None:
+    stretch = scores[:, start : start + len(out)]
+    out[:] = values_of(stretch, kind, 1 / inverse, np.ones(len(scores), bool))[a]
 
 
 def _mixture(rng: np.random.Generator) -> tuple[Table, Array, Table, int, Mask, Table, Array]:
@@ -93,7 +104,7 @@ def _mixture(rng: np.random.Generator) -> tuple[Table, Array, Table, int, Mask, 
     return scores, q, margins, kind, mask, np.empty((K + 2, N), np.float32), np.zeros(K)
 
 
-@twin(weights._average, _mixture, tolerance=SINGLE, scratch=["room"])
+@twin(hedge.average, _mixture, tolerance=SINGLE, scratch=["room"])
 def average(scores: Table, q: Array, margins: Table, kind: int, mask: Mask, room: Table, law: Array) -> None:
     for share, margin in zip(q, margins.tolist(), strict=True):
         values = values_of(scores, kind, margin, mask) * mask[:, None]
@@ -101,20 +112,29 @@ def average(scores: Table, q: Array, margins: Table, kind: int, mask: Mask, room
         law += (values / values.sum(0)) @ share
 
 
-def _charged(rng: np.random.Generator) -> tuple[Table, Table, int, int, float, float, Table, Array]:
-    scores, q, margins, kind, _, room, _ = _mixture(rng)
-    action, estimate = int(rng.integers(len(scores))), pick(rng, 0.0, 0.4, 90.0)
-    return scores, margins, kind, action, estimate, pick(rng, 50.0, 1e9), room, np.abs(some(rng, *q.shape))
+def _charged(rng: np.random.Generator) -> tuple[Table, Table, int, Mask, int, float, float, Table, Array]:
+    scores, q, margins, kind, mask, room, _ = _mixture(rng)
+    action, estimate = int(rng.choice(np.flatnonzero(mask))), pick(rng, 0.0, 0.4, 90.0)
+    return scores, margins, kind, mask, action, estimate, pick(rng, 50.0, 1e9), room, np.abs(some(rng, *q.shape))
 
 
-@twin(weights._charge, _charged, tolerance=SINGLE, scratch=["room"])
+@twin(hedge.charge, _charged, tolerance=SINGLE, scratch=["room"])
 def charge(
-    scores: Table, margins: Table, kind: int, action: int, estimate: float, farthest: float, room: Table, cost: Array
+    scores: Table,
+    margins: Table,
+    kind: int,
+    mask: Mask,
+    action: int,
+    estimate: float,
+    farthest: float,
+    room: Table,
+    cost: Array,
 ) -> None:
     for own, margin in zip(cost, margins.tolist(), strict=True):
-        values = values_of(scores, kind, margin, np.ones(len(scores), bool))
-        if kind == 3:
-            values /= values.sum(0)
+        values = values_of(scores, kind, margin, mask)
+        if kind in (3, 4):
+            values[:, ~values[mask].any(0)] = 1.0
+            values /= values[mask].sum(0)
         own[:] = np.minimum(own + estimate * values[action], farthest)
     cost -= cost.min()
 

@@ -40,19 +40,15 @@ def square_norm(block: Array, row: Array) -> float:
     return float(((block @ row) ** 2).sum())
 
 
-def _to_update(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, Array]:
+def _to_update(rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
     factor, row = _factor_and_row(rng)
-    return factor, row, np.zeros(len(row)), np.zeros(3 * len(row)), np.zeros(factor.shape)
+    return factor, row, np.zeros(len(row)), np.zeros(factor.shape)
 
 
 @twin(factors.carlson, _to_update, tolerance=1e-7)
-def carlson(factor: Array, row: Array, gain: Array, room: Array, kept: Array) -> float:
+def carlson(factor: Array, row: Array, gain: Array, kept: Array) -> float:
     """By Sherman-Morrison; the lower C with CᵀC = S is Cholesky's factor of S read backwards."""
     kept[: len(row)] = factor
-    f = factor @ row
-    after = 1.0 + np.cumsum(f**2)
-    before = after - f**2
-    room[:] = np.concatenate([f, np.sqrt(before / after), f / np.sqrt(before * after)])
     S = factor.T @ factor
     variance = float(row @ S @ row)
     S = S - np.outer(S @ row, S @ row) / (1 + variance)
@@ -96,7 +92,7 @@ def _blocks(rng: np.random.Generator) -> tuple[Array, Array, Places, Array]:
     d, blocks = _width(rng), pick(rng, 1, 3)
     factor = np.stack([_factor(rng, d) for _ in range(blocks)])
     models = np.concatenate([factor, some(rng, blocks, 1, d)], axis=1)
-    return models, np.zeros((blocks, d + 1, d)), np.zeros(blocks + 2, np.int64), np.zeros(5 * d + 1)
+    return models, np.zeros((blocks, d + 1, d)), np.zeros(blocks + 2, np.int64), np.zeros(2 * d + 1)
 
 
 def _one_block(rng: np.random.Generator) -> tuple[Array, Array, int, float, float, Array, Places, Array]:
@@ -110,13 +106,13 @@ def step(
     models: Array, row: Array, block: int, weight: float, pull: float, kept: Array, changed: Places, room: Array
 ) -> None:
     """One observation of √w z, whose residual moves θ by A⁻¹z times the pull."""
-    model, gain, work, scaled = models[block], np.zeros(len(row)), np.zeros(3 * len(row)), weight**0.5 * row
+    model, gain, scaled = models[block], np.zeros(len(row)), weight**0.5 * row
     n = int(changed[1])
     kept[n, -1] = model[-1]
     changed[1], changed[2 + n] = n + 1, block
-    spread = carlson(model[:-1], scaled, gain, work, kept[n])
+    spread = carlson(model[:-1], scaled, gain, kept[n])
     model[-1] += gain * pull / weight**0.5
-    room[:] = [*gain, *scaled, *work, spread]
+    room[:] = [*gain, *scaled, spread]
 
 
 def _one_model(rng: np.random.Generator) -> tuple[Array, Array, float, float, Array, Array]:

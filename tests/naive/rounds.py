@@ -131,7 +131,7 @@ def _all_of_it(rng: np.random.Generator) -> tuple[Any, ...]:
         models,
         np.zeros((1, d + 1, d)),
         np.zeros(3, np.int64),
-        np.zeros(5 * d + 1),
+        np.zeros(2 * d + 1),
         *kept,
         np.zeros(d),
         np.zeros(6),

@@ -5,9 +5,20 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.stats import poisson
 
 from marginbandits.learners import regression, swift
-from marginbandits.learners.baselines import bag, cover, epsilon_greedy, lints, linucb, logistic_ts, regcb, squarecb
+from marginbandits.learners.baselines import (
+    bag,
+    cover,
+    epsilon_greedy,
+    lints,
+    linucb,
+    logistic_ts,
+    regcb,
+    squarecb,
+    uniform,
+)
 from marginbandits.learners.hinge_lmc import wide
 from marginbandits.types import Array, Mask
 from tests.naive import diagonal, features
@@ -26,7 +37,7 @@ def _ridges(rng: np.random.Generator) -> tuple[Any, ...]:
     """K models and room to work in."""
     d = pick(rng, 1, 3, 5)
     factor = np.stack([np.tril(some(rng, d, d), -1) + np.diag(rng.uniform(0.5, 2.0, d)) for _ in range(K)])
-    return np.concatenate([factor, some(rng, K, 1, d)], axis=1), np.zeros(5 * d + 1), np.zeros((0, 0))
+    return np.concatenate([factor, some(rng, K, 1, d)], axis=1), np.zeros(2 * d + 1), np.zeros((0, 0))
 
 
 def _oracles(rng: np.random.Generator) -> tuple[Any, ...]:
@@ -76,6 +87,37 @@ def learn_oracle(
     steps.learn_row(states[0, action], totals[0], span, columns, values, loss, 1 / K if weighted else 1.0, rate, work)
 
 
+def _of_offer(rng: np.random.Generator) -> tuple[Any, ...]:
+    """Rows of actions that share one regression, and what it is."""
+    state = _oracles(rng)
+    return _offered((state[0][:, :1].copy(), *state[1:], pick(rng, 1.0, 30.0)), rng)
+
+
+def _offered(state: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:
+    rows = [steps._sparse_row(rng, state[0].shape[-1]) for _ in range(K)]
+    ends = np.cumsum([0, *(len(values) for _, values in rows)])
+    flat = np.concatenate([columns for columns, _ in rows]), np.concatenate([values for _, values in rows])
+    return *flat, ends, STARTS, mask_of(rng, K), state, np.empty(K)
+
+
+@twin(squarecb._law_rows, _of_offer)
+def law_rows(columns: Places, values: Array, ends: Places, starts: Places, mask: Mask, state: Any, law: Array) -> None:
+    steps.predict_all(state[0][0], columns, values, ends, True, starts, law)
+    weigh(law, starts, mask, state[7] * math.sqrt(state[3][0]), not state[6])
+
+
+def _lesson(rng: np.random.Generator) -> tuple[Any, ...]:
+    columns, values, ends, _, _, state, _ = _of_offer(rng)
+    return columns[: ends[1]], values[: ends[1]], K, pick(rng, 0.0, 0.3, 1.0), 0.5, state
+
+
+@twin(regression.learn_offer, _lesson)
+def learn_offer(columns: Places, values: Array, n: int, loss: float, probability: float, state: Any) -> None:
+    states, totals, span, rounds, rate, work, weighted, _ = state
+    rounds += 1.0
+    steps.learn_row(states[0, 0], totals[0], span, columns, values, loss, 1 / n if weighted else 1.0, rate, work)
+
+
 def _policies(rng: np.random.Generator) -> tuple[Array, Places, Array, Places, Mask, Array]:
     states = _oracles(rng)[0]
     return states, *steps._row(rng, states.shape[-1]), STARTS, mask_of(rng, K), np.empty((len(states) + 1, K))
@@ -95,6 +137,11 @@ def _bags(rng: np.random.Generator) -> tuple[Any, ...]:
     return *state, np.zeros((len(state[0]) + 1, K))
 
 
+@twin(bag.times, lambda rng: (float(rng.random()),))
+def times(draw: float) -> float:
+    return float(poisson.ppf(draw, 1.0))
+
+
 @twin(bag._law_one, lambda rng: _to_play(_bags(rng), rng), scratch=["state"])
 def bag_law(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
     vote(state[0], columns, values, starts, mask, state[7])
@@ -104,7 +151,7 @@ def bag_law(columns: Places, values: Array, starts: Places, mask: Mask, state: A
 
 def _bagged(rng: np.random.Generator) -> tuple[Any, ...]:
     *given, _, state = _to_learn(_bags(rng), rng)
-    return *given, rng.poisson(1.0, len(state[0])).astype(float), state
+    return *given, rng.random(len(state[0])), state
 
 
 @twin(bag._learn_one, _bagged)
@@ -113,7 +160,7 @@ def bag_learn(
 ) -> None:
     states, totals, span, rounds, rate, work, weighted, _ = state
     rounds += 1.0
-    for policy, count in enumerate([1.0, *noise[1:]]):
+    for policy, count in enumerate([1.0, *poisson.ppf(noise[1:], 1.0)]):
         weight = count / (K * probability) if weighted else count
         if count:
             steps.learn_row(states[policy, action], totals[policy], span, columns, values, loss, weight, rate, work)
@@ -331,6 +378,30 @@ def logistic_learn_wide(
     diagonal.logistic_filled(state[0][action], state[1][action], columns, values, 1.0 - loss, state[3])
 
 
+def _logistic_offer(rng: np.random.Generator) -> tuple[Any, ...]:
+    state = _wide(rng)
+    return _offered((state[0][:1].copy(), state[1][:1].copy(), *state[2:]), rng)
+
+
+@twin(logistic_ts._law_rows, _logistic_offer, tolerance=1e-7, scratch=["state"])
+def logistic_law_rows(
+    columns: Places, values: Array, ends: Places, starts: Places, mask: Mask, state: Any, law: Array
+) -> None:
+    mean, deviation = np.empty((2, len(law)))
+    diagonal.diagonal_scores(state[0], state[1], state[3], values, columns, ends, True, starts, mean, deviation)
+    moved_together(np.round(mean, 9), np.round(state[2] * deviation, 9), starts, mask, law)
+
+
+def _logistic_lesson(rng: np.random.Generator) -> tuple[Any, ...]:
+    columns, values, ends, _, _, state, _ = _logistic_offer(rng)
+    return columns[: ends[1]], values[: ends[1]], K, pick(rng, 0.0, 0.3, 1.0), 0.5, state
+
+
+@twin(logistic_ts._learn_offer, _logistic_lesson, tolerance=1e-7)
+def logistic_learn_offer(columns: Places, values: Array, n: int, loss: float, probability: float, state: Any) -> None:
+    diagonal.logistic_filled(state[0][0], state[1][0], columns, values, 1.0 - loss, state[3])
+
+
 def _hinges(rng: np.random.Generator) -> tuple[Any, ...]:
     means, precisions, *_ = diagonal._filled(rng, K)
     margin = pick(rng, (0.6, True), (50.0, False))
@@ -362,19 +433,51 @@ def _dense_contexts(rng: np.random.Generator) -> tuple[Any, ...]:
     contexts = rows if len(rows) else np.zeros((1, rows.shape[1]))
     contexts[rng.integers(len(contexts)), 0] = pick(rng, 0.3, 0.3, np.nan, 1e101)
     made = moments, limit, clip, *waves, named, NOWHERE, np.zeros((1, rows.shape[1] + 1))
-    return contexts, int(rng.integers(len(contexts))), pick(rng, True, False), made
+    return contexts.ravel(), int(rng.integers(len(contexts))), pick(rng, True, False), made
 
 
 @twin(swift._featured_dense, _dense_contexts)
 def featured_dense(contexts: Array, t: int, learning: bool, given: Any) -> tuple[bool, Places, Array]:
     moments, limit, clip, _, _, _, named, nowhere, rows = given
-    one = contexts[t : t + 1]
+    one = contexts.reshape(-1, moments.shape[1])[t : t + 1]
     good = bool((np.abs(one) <= 1e100).all())
     if good:
         if learning:
             features.learn(one, moments, limit, clip, named)
         features.standardise(one, moments, clip, 1e100, named, rows)
     return good, nowhere, rows[0]
+
+
+def _plain_contexts(rng: np.random.Generator) -> tuple[Any, ...]:
+    contexts = some(rng, pick(rng, 1, 3), pick(rng, 1, 5))
+    contexts[rng.integers(len(contexts)), 0] = pick(rng, 0.3, 0.3, np.nan, -1e101)
+    return contexts.ravel(), int(rng.integers(len(contexts))), False, (contexts.shape[1], NOWHERE)
+
+
+@twin(swift._featured_plain, _plain_contexts)
+def featured_plain(contexts: Array, t: int, learning: bool, given: Any) -> tuple[bool, Places, Array]:
+    width, nowhere = given
+    one = contexts.reshape(-1, width)[t]
+    return bool((np.abs(one) <= 1e100).all()), nowhere, one
+
+
+@twin(
+    uniform._law_one, lambda rng: (NOWHERE, some(rng, 2), STARTS, mask_of(rng, K), (), np.empty(K)), scratch=["state"]
+)
+def uniform_law(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    law[:] = mask / mask.sum()
+    return True
+
+
+@twin(
+    uniform._learn_one,
+    lambda rng: (NOWHERE, some(rng, 2), 1, 0.5, 0.5, mask_of(rng, K), np.empty(0), ()),
+    scratch=["state"],
+)
+def uniform_learn(
+    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
+    pass
 
 
 def _sparse_contexts(rng: np.random.Generator) -> tuple[Any, ...]:

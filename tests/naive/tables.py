@@ -84,6 +84,36 @@ def count(codes: Places, columns: Places, signs: Places, values: Array, moments:
             )
 
 
+def _claimed(rng: np.random.Generator) -> tuple[Any, ...]:
+    codes, _, owners = _codes(rng)
+    moments, n = _numbers(rng, len(owners)), len(codes)
+    room = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((4, n))
+    return codes, 10 * rng.standard_normal(n), owners, pick(rng, len(owners), 2), moments, *room
+
+
+@twin(table.claim, _claimed)
+def claim(
+    codes: Places,
+    values: Array,
+    owners: Places,
+    most: int,
+    moments: Array,
+    columns: Places,
+    signs: Places,
+    kept_owners: Places,
+    kept: Array,
+) -> int:
+    fresh = np.zeros(len(codes), np.bool_)
+    place(codes, owners, True, most, columns, signs, fresh)
+    kept_owners[:], kept[:] = owners[columns], moments[:, columns]
+    owners[columns[fresh]] = codes[fresh] + 1
+    own = owners[columns] == codes + 1
+    for j in set(columns[own & (codes % 2 == 0)].tolist()):
+        moments[0, j] += 1.0
+    count(codes, columns, signs, values, moments)
+    return int((~own).sum())
+
+
 Filled = tuple[Places, Array, Places, Places, Places, Array, Array]
 
 
@@ -118,7 +148,7 @@ def _to_sort(rng: np.random.Generator) -> tuple[Places, Array, Places, Places, P
     return codes, values, starts, columns, signs, moments, *room
 
 
-@twin(table._sort, _to_sort)
+@twin(table.sort, _to_sort)
 def sort(
     codes: Places,
     values: Array,
@@ -147,15 +177,41 @@ def sort(
     return n
 
 
+def _to_know(rng: np.random.Generator) -> tuple[Any, ...]:
+    codes, starts, owners = _codes(rng)
+    given = codes, rng.standard_normal(len(codes)), starts, owners, pick(rng, len(owners), 2)
+    room = np.zeros(len(codes)), np.zeros(len(codes), np.int64), np.zeros(len(starts), np.int64)
+    return *given, _numbers(rng, len(owners)), *room
+
+
+@twin(table.known, _to_know)
+def known(
+    codes: Places,
+    values: Array,
+    starts: Places,
+    owners: Places,
+    most: int,
+    moments: Array,
+    out: Array,
+    filled: Places,
+    ends: Places,
+) -> int:
+    columns, signs, fresh = _room(len(codes))
+    place(codes, owners, False, most, columns, signs, fresh)
+    n: int = sort(codes, values, starts, columns, signs, moments, out, filled, ends)
+    return n
+
+
 def _spans(rng: np.random.Generator) -> tuple[Any, ...]:
     sizes = rng.integers(2, 6, size=3)
     codes = rng.integers(0, 2**49, size=sizes.sum())
     values = np.round(rng.normal(size=len(codes)), 1) * pick(rng, 1.0, 1e80)
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    spans = np.array([[0, 1, 1, size] for size in sizes] + [[0, sizes[2], 0, 1]])
-    n = len(codes) + int(((spans[:, 1] - spans[:, 0]) * (spans[:, 3] - spans[:, 2])).sum())
+    starts, shared = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), pick(rng, 0, 0, 2)
+    starts[0], sizes[0] = shared, sizes[0] - shared
+    spans = np.array([[0, 1, 1, shared + size] for size in sizes] + [[0, sizes[2], 0, 1]])
+    n = len(codes) + 2 * shared + int(((spans[:, 1] - spans[:, 0]) * (spans[:, 3] - spans[:, 2])).sum())
     ends = np.array([0, 1, 2, 4])
-    return codes, values, starts, spans, ends, np.empty(n, np.int64), np.empty(n), np.empty(4, np.int64)
+    return codes, values, starts, spans.ravel(), ends, np.empty(n, np.int64), np.empty(n), np.empty(4, np.int64)
 
 
 @twin(products._multiply, _spans)
@@ -173,9 +229,10 @@ def multiply(
     found: list[tuple[int, float]] = []
     word, out_starts[0] = 2**64 - 1, 0
     for i, (first, last) in enumerate(itertools.pairwise(starts.tolist())):
-        row = list(zip(codes[first:last].tolist(), values[first:last].tolist(), strict=True))
+        places = np.r_[0 : starts[0], first:last]
+        row = list(zip(codes[places].tolist(), values[places].tolist(), strict=True))
         found += row
-        for a0, a1, b0, b1 in spans[ends[i] : ends[i + 1]].tolist():
+        for a0, a1, b0, b1 in spans.reshape(-1, 4)[ends[i] : ends[i + 1]].tolist():
             for (a, x), (b, y) in itertools.product(row[a0:a1], row[b0:b1]):
                 mixed = (a * 0x9E3779B97F4A7C15 + b * 0xD1B54A32D192ED03) & word
                 mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & word

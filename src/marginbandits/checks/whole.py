@@ -178,7 +178,7 @@ def _failing(agent: Learner, after: int) -> Iterator[None]:
             raise _InjectedError
 
     class Failing:
-        count = np.zeros(2, np.int64)
+        count, reads_names = np.zeros(1, np.int64), False
 
         def learn_all(self, *args: object) -> None:
             raise _InjectedError

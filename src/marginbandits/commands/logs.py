@@ -91,7 +91,7 @@ def reading(total: int | None = None) -> Iterator[Callable[[int], object]]:
         with tqdm(total=total, unit=" rounds", unit_scale=True, disable=not sys.stderr.isatty()) as bar:
             yield bar.update
     except ValueError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(str(error).replace('bad="skip"', "--skip")) from error
 
 
 @click.command()

@@ -2,10 +2,12 @@
 
 import contextlib
 import tempfile
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+
+from marginbandits.commands.journals import journal_at, listening_at, needs_extra
 
 __all__ = ["keys", "serve"]
 
@@ -27,7 +29,7 @@ _DATABASE = click.option("--database", metavar="URL", help="A PostgreSQL databas
 )
 @click.option("--demo", is_flag=True, help="With simulated users of a loop called demo; without a folder, for once.")
 def serve(data: Path | None, database: str | None, host: str, port: int, durability: str, demo: bool) -> None:
-    r"""Decide, log, join rewards, learn, deploy: over HTTP, from a folder.
+    """Decide, log, join rewards, learn, deploy: over HTTP, from a folder.
 
     Every decision is on disk, with its probabilities, before its answer leaves. The page at / shows what there is to
     see, /openapi.json what can be asked. To watch one at once: marginbandits serve --demo
@@ -37,16 +39,32 @@ def serve(data: Path | None, database: str | None, host: str, port: int, durabil
     \b
     curl -X PUT localhost:8080/loops/shop -d '{"settings": {"window": 60}}'
     curl localhost:8080/loops/shop/decide -d '{"context": {"age": 31}, "actions": ["hat", "shoe"]}'
-    """
-    from marginbandits.service import serving
-
+    """  # noqa: D301  # what click knows by is the character itself
     with contextlib.ExitStack() as stack:
         if demo and data is None and database is None:
             data = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        if (data is None) == (database is None):
-            raise click.UsageError("give either --data FOLDER or --database URL")
-        journal = serving.opened(data, database, serving=True, durability=durability)
-        serving.serve(journal, host=host, port=port, demo=demo)
+        where = _where(data, database)
+        found = stack.enter_context(listening_at(where, host, port))
+        journal = stack.enter_context(journal_at(where, serving=True, durability=durability))
+        from marginbandits.service.serving import serve
+
+        serve(journal, found, demo=demo)
+
+
+def _where(data: Path | None, database: str | None) -> str:
+    _refuse_other(database)
+    if data is not None and database is None:
+        return str(data)
+    if database is not None and data is None:
+        return database
+    raise click.UsageError("give either --data FOLDER or --database URL")
+
+
+def _refuse_other(database: str | None) -> None:
+    """What is no PostgreSQL is no folder either."""
+    if database is not None and not database.startswith(("postgresql://", "postgres://")):
+        kind = f"{database.partition(':')[0][:40]}://" if "://" in database else database[:80]
+        raise click.UsageError(f"--database must be postgresql://…, got {kind!r}")
 
 
 @click.group()
@@ -59,16 +77,27 @@ def keys() -> None:
 @_DATABASE
 @click.option("--loop", default="*", show_default=True, help="The loop it opens; * opens all.")
 @click.option("--scope", "scopes", multiple=True, required=True, help="decide, reward, read or admin; give it again.")
-def make_key(data: Path | None, database: str | None, loop: str, scopes: tuple[str, ...]) -> None:
-    """Make a key, and print it: it is not kept, and cannot be printed again."""
-    from marginbandits.service import keys, serving
+@click.option("--new", is_flag=True, help="For a loop, or a journal, that is not there yet.")
+def make_key(data: Path | None, database: str | None, loop: str, scopes: tuple[str, ...], new: bool) -> None:
+    """Make a key, and print it: it is not kept, and cannot be printed again.
 
-    fresh = data is not None and not (data / "journal.sqlite3").is_file()
-    journal = serving.opened(data, database, serving=fresh)  # a key may be made before there is anything else
-    try:
-        click.echo(keys.Keys(journal).make(loop, list(scopes)))  # type: ignore[arg-type]  # `make` says which there are
-    finally:
-        journal.close()
+    The first key shuts the door: from then on every request needs one. The key alone goes to standard output.
+    """
+    where = _where(data, database)
+    with needs_extra():
+        from marginbandits.service.keys import SHOWN, Keys, scoped
+    scoped(loop, scopes)  # refused before anything is made
+    fresh = new and (data is None or not (data / "journal.sqlite3").is_file())
+    with journal_at(where, serving=fresh) as journal:
+        keys = Keys(journal)
+        first = not keys.all()
+        secret = keys.make(loop, scopes, new=new)
+        key = keys.find(secret)
+        click.echo(secret)
+        opens = "all loops" if loop == "*" else f"loop {loop}"
+        click.echo(f"It opens {opens}, and is revoked by {key.sha256[:SHOWN] if key else ''}.", err=True)
+        if first:
+            click.echo("It is the first: from now on every request needs a key.", err=True)
 
 
 @keys.command("list")
@@ -76,17 +105,12 @@ def make_key(data: Path | None, database: str | None, loop: str, scopes: tuple[s
 @_DATABASE
 def list_keys(data: Path | None, database: str | None) -> None:
     """List keys by the beginnings of their hashes."""
-    from datetime import datetime
+    with journal_at(_where(data, database)) as journal:
+        from marginbandits.service.keys import Keys
 
-    from marginbandits.service import keys, serving
-
-    journal = serving.opened(data, database, serving=False)
-    try:
-        for one in keys.Keys(journal).all():
+        for one in Keys(journal).all():
             made = datetime.fromtimestamp(one.made / 1e6, UTC)
-            click.echo(f"{one.sha256[:12]}  {one.loop}  {','.join(one.scopes)}  {made:%Y-%m-%d %H:%M}")
-    finally:
-        journal.close()
+            click.echo(f"{one.sha256[:8]}  {one.loop}  {','.join(one.scopes)}  {made:%Y-%m-%d %H:%M}")
 
 
 @keys.command("revoke")
@@ -95,10 +119,7 @@ def list_keys(data: Path | None, database: str | None) -> None:
 @click.argument("beginning")
 def revoke_key(data: Path | None, database: str | None, beginning: str) -> None:
     """Take away the key whose hash begins so."""
-    from marginbandits.service import keys, serving
+    with journal_at(_where(data, database)) as journal:
+        from marginbandits.service.keys import Keys
 
-    journal = serving.opened(data, database, serving=False)
-    try:
-        click.echo(f"revoked {keys.Keys(journal).revoke(beginning).sha256[:12]}")
-    finally:
-        journal.close()
+        click.echo(f"revoked {Keys(journal).revoke(beginning).sha256[:8]}")

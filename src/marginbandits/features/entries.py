@@ -32,7 +32,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from marginbandits.contexts import LARGEST
-from marginbandits.features.products import Places, Span, multiplied
+from marginbandits.features.products import Places, multiplied
 from marginbandits.types import Array
 from marginbandits.validation import quoted
 
@@ -48,6 +48,8 @@ _PLAIN = "biufU"
 _REMEMBERED, _SHORT = 2**16, 100
 _WORD = re.compile(r"\w+")
 _NONE: dict[str, int] = {}
+SPACES = "user", "action", "id"
+"""Of a row of an action that is offered."""
 _BETWEEN = "\x1f"
 """Between a name and its value: what no name or value has, unless it means to be taken for another."""
 
@@ -77,6 +79,8 @@ class Entries:
         self._known: dict[Any, Any] = {}  # codes of numbers' names, and of whole strings
         self._values: dict[str, dict[str, int]] = {}  # of categories, name by name
         self._n_values = 0
+        spaces = {name: place for place, name in enumerate(SPACES)}
+        self._crossed = [(spaces[a], spaces[b]) for a, b in interactions if a in spaces and b in spaces]
 
     def __deepcopy__(self, memo: Any) -> "Entries":
         return Entries(
@@ -97,7 +101,8 @@ class Entries:
         """
         codes: list[int] = []
         values: list[float] = []
-        starts, spans = [0], []
+        spans: list[int] = []
+        starts, ends = [0], [0]
         seen: Seen = {}
         for position, one in enumerate(contexts):
             try:
@@ -107,11 +112,56 @@ class Entries:
             codes += found if instead is None or position != at else [instead.get(code, code) for code in found]
             values += more
             starts.append(len(codes))
-            spans.append(pairs)
+            spans += pairs
+            ends.append(len(spans) // 4)
         plain = np.array(codes, np.int64), np.array(values, np.float64), np.array(starts)
-        return multiplied(*plain, spans) if any(spans) else plain
+        return multiplied(*plain, spans, ends) if spans else plain
 
-    def _read(self, context: Mapping[str, Any], seen: Seen) -> tuple[list[int], list[float], list[Span]]:
+    def offered(
+        self, user: Mapping[str, Any] | None, names: Sequence[str], features: Sequence[Mapping[str, Any] | None]
+    ) -> tuple[Places, Array, Places]:
+        """`rows` of what is offered: for each action the user, if any, its features, and its name.
+
+        The same as of mappings {"user": …, "action": …, "id": …}; the user is looked at once.
+        """
+        codes: list[int] = []
+        values: list[float] = []
+        spans: list[int] = []
+        starts: list[int] = []
+        ends, left = [0], [MOST]
+        crossed = self._crossed if user is not None else [one for one in self._crossed if 0 not in one]
+        read, named = "action" not in self._drop, "id" not in self._drop
+        try:
+            if user is not None and "user" not in self._drop:
+                _spend(left, 1)
+                self._walk(user, "user.", 2, left, codes, values)
+            shared, known = len(codes), self._known
+            for name, own in zip(names, features, strict=True):
+                first = len(codes)
+                starts.append(first)
+                if own and read:
+                    self._walk(own, "action.", 2, left, codes, values)
+                between = len(codes)
+                if named:
+                    found = known.get(("id", name))
+                    codes += self._string("id", name, left) if found is None else found
+                    values += [1.0] * (len(codes) - between)
+                marks = 0, shared, shared + between - first, shared + len(codes) - first
+                more = 2  # names that are there, whatever they say
+                for one, other in crossed:
+                    spans += marks[one], marks[one + 1], marks[other], marks[other + 1]
+                    more += (marks[one + 1] - marks[one]) * (marks[other + 1] - marks[other])
+                ends.append(ends[-1] + len(crossed))
+                _spend(left, more)
+                left[0] = MOST - shared
+        except ValueError as error:
+            position = max(len(starts) - 1, 0)
+            raise ValueError(f"contexts[{position}]: {error}" if len(names) > 1 else str(error)) from None
+        starts.append(len(codes))
+        given = np.array(codes, np.int64), np.array(values, np.float64), np.array(starts)
+        return multiplied(*given, spans, ends)
+
+    def _read(self, context: Mapping[str, Any], seen: Seen) -> tuple[list[int], list[float], list[int]]:
         """Codes and values in the context's order, and of which of them there are products."""
         codes: list[int] = []
         values: list[float] = []
@@ -126,9 +176,11 @@ class Entries:
             places[name] = len(codes), len(codes) + len(own)
             codes += own
             values += own_values
-        spans = [(*places[one], *places[other]) for one, other in pairs]
-        for first, last, other_first, other_last in spans:
+        spans: list[int] = []
+        for one, other in pairs:
+            (first, last), (other_first, other_last) = places[one], places[other]
             _spend(left, (last - first) * (other_last - other_first))
+            spans += (first, last, other_first, other_last)
         return codes, values, spans
 
     def _part(self, name: str, value: Any, left: list[int], seen: Seen) -> Part:

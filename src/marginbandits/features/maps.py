@@ -161,6 +161,10 @@ class Identity(FeatureMap):
     def _transform(self, rows: Rows) -> Rows:
         return copy.copy(rows) if isinstance(rows, Sparse) else rows.copy()
 
+    def compiled(self) -> tuple[Any, ...] | None:
+        """Nothing is needed, and dense rows stay as they are."""
+        return None if self.sparse or type(self) is not Identity else ()
+
 
 class Bias(FeatureMap):
     """Append a constant 1, for contexts that need no scaling (`Standardise` brings its own)."""

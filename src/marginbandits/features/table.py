@@ -67,6 +67,8 @@ class Table(Part, Record):
     _owners: Places
     _moments: Array
     _collisions: Places
+    _last: tuple[int, Places, Places, Array, int]
+    """The stamp of the last rows, their columns, and what these had before; and collisions before."""
 
     @validated
     def __init__(
@@ -113,6 +115,13 @@ class Table(Part, Record):
         codes, values, starts = self._entries.rows(contexts, instead, at)
         return Sparse(values, codes, starts, CODES)
 
+    def _offered(
+        self, user: Mapping[str, Any] | None, names: Sequence[str], features: Sequence[Mapping[str, Any] | None]
+    ) -> Sparse:
+        """The same of what is offered: a row for each action."""
+        codes, values, starts = self._entries.offered(user, names, features)
+        return Sparse(values, codes, starts, CODES)
+
     def _others(self, code: int) -> tuple[Places, Array]:
         """All categories of its name that have columns, and how often each was learnt."""
         owners = self._owners - 1
@@ -128,27 +137,35 @@ class Table(Part, Record):
         started._owners = zeros((started.n_outputs,), np.int64)  # 1 + the code that has the column; 0 where none has
         started._moments = zeros((4, started.n_outputs))  # of numbers; of categories how many
         started._collisions = np.zeros(1, np.int64)
+        nothing = np.empty(0, np.int64)
+        started._last = -1, nothing, nothing, np.empty((4, 0)), 0
         started.attach(Journal())
         return started
 
     def _transform(self, rows: Rows) -> Rows:
         """Rows of codes as rows of columns."""
         assert isinstance(rows, Sparse)
-        columns, signs, _ = self._places(rows, claim=False)
-        return self._rows(rows, columns, signs)
+        if not self.sparse:
+            room = np.empty((2, len(rows.columns)), np.int64)
+            columns, signs = room
+            _place(rows.columns, self._owners, False, self._most, columns, signs, np.empty(len(columns), np.bool_))
+            return self._rows(rows, columns, signs)
+        n = len(rows.columns)
+        values, filled, starts = np.empty(n), np.empty(n, np.int64), np.empty(len(rows.starts), np.int64)
+        given = rows.columns, rows.values, rows.starts, self._owners, self._most, self._moments
+        n = known(*given, values, filled, starts)
+        return Sparse(values[:n], filled[:n], starts, self.n_outputs)
 
     def _observe(self, rows: Rows) -> Rows:
         """The same, after learning what there is and how large numbers are."""
         assert isinstance(rows, Sparse)
-        columns, signs, fresh = self._places(rows, claim=True)
-        keep, own = self.journal.keep, columns[fresh]
-        if len(own):
-            keep(self._owners, own)
-            self._owners[own] = rows.columns[fresh] + 1
-        without = int(np.count_nonzero(self._owners[columns] != rows.columns + 1))
+        n, before = len(rows.columns), int(self._collisions[0])
+        room, kept = np.empty((3, n), np.int64), np.empty((4, n))
+        columns, signs, owners = room
+        self._last = self.journal.stamp, columns, owners, kept, before
+        given = rows.columns, rows.values, self._owners, self._most, self._moments
+        without = claim(*given, columns, signs, owners, kept)
         if without:
-            keep(self._collisions)
-            before = int(self._collisions[0])
             self._collisions[0] = min(before + without, COUNT)
             if before < 10 * self.n_outputs <= self._collisions[0] and not self.sparse:
                 warnings.warn(
@@ -157,24 +174,17 @@ class Table(Part, Record):
                     "Table(hash_bits=…), or drop names that say little",
                     stacklevel=2,
                 )
-        self._count(rows, columns, signs)
         return self._rows(rows, columns, signs)
 
-    def _count(self, rows: Sparse, columns: Places, signs: Places) -> None:
-        """How large numbers are, and how often categories come that have columns of their own."""
-        numbers = rows.columns & 1 == 1
-        own = columns[~numbers & (self._owners[columns] == rows.columns + 1)]
-        self.journal.keep(self._moments, (_COUNT, own))
-        self._moments[_COUNT, own] += 1.0
-        if numbers.any():
-            self.journal.keep(self._moments, (slice(None), columns[numbers]))
-            _count(rows.columns, columns, signs, rows.values, self._moments)
+    def compiled(self) -> tuple[Any, ...]:
+        """What compiled rounds find columns by: owners, how many one name may have, moments, collisions."""
+        return self._owners, self._most, self._moments, self._collisions
 
-    def _places(self, rows: Sparse, *, claim: bool) -> tuple[Places, Places, Flags]:
-        n = len(rows.columns)
-        columns, signs, fresh = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.bool_)
-        _place(rows.columns, self._owners, claim, self._most, columns, signs, fresh)
-        return columns, signs, fresh
+    def undo(self, stamp: int) -> None:
+        """Put back what the last rows changed."""
+        last, columns, owners, kept, collisions = self._last
+        if last == stamp:
+            self._owners[columns], self._moments[:, columns], self._collisions[0] = owners, kept, collisions
 
     def _rows(self, rows: Sparse, columns: Places, signs: Places) -> Rows:
         if not self.sparse:
@@ -182,7 +192,7 @@ class Table(Part, Record):
             _fill(rows.columns, rows.values, rows.starts, columns, signs, self._moments, out)
             return out
         values, filled, starts = np.empty(len(columns)), np.empty(len(columns), np.int64), np.empty_like(rows.starts)
-        n = _sort(rows.columns, rows.values, rows.starts, columns, signs, self._moments, values, filled, starts)
+        n = sort(rows.columns, rows.values, rows.starts, columns, signs, self._moments, values, filled, starts)
         return Sparse(values[:n], filled[:n], starts, self.n_outputs)
 
     def fields(self) -> Mapping[str, Field]:
@@ -246,6 +256,61 @@ def _place(codes: Places, owners: Places, claim: bool, most: int, columns: Place
 
 
 @kernel
+def claim(
+    codes: Places,
+    values: Array,
+    owners: Places,
+    most: int,
+    moments: Array,
+    columns: Places,
+    signs: Places,
+    kept_owners: Places,
+    kept: Array,
+) -> int:
+    """Columns and signs; who finds a free column owns it from now on, and is counted. How many have none of their own.
+
+    What is changed is kept as it was, by the place of the code.
+    """
+    fresh = np.empty(codes.shape[0], np.bool_)
+    _place(codes, owners, True, most, columns, signs, fresh)
+    for k in range(codes.shape[0]):
+        j = columns[k]
+        kept_owners[k] = owners[j]
+        for m in range(4):
+            kept[m, k] = moments[m, j]
+    without = 0
+    for k in range(codes.shape[0]):
+        if fresh[k]:
+            owners[columns[k]] = codes[k] + 1
+    for k in range(codes.shape[0]):
+        if owners[columns[k]] != codes[k] + 1:
+            without += 1
+        elif codes[k] & 1 == 0:
+            moments[_COUNT, columns[k]] = kept[_COUNT, k] + 1.0  # once, in however many rows it is
+    _count(codes, columns, signs, values, moments)
+    return without
+
+
+@kernel
+def known(
+    codes: Places,
+    values: Array,
+    starts: Places,
+    owners: Places,
+    most: int,
+    moments: Array,
+    out: Array,
+    filled: Places,
+    ends: Places,
+) -> int:
+    """Sparse rows by what is known: `_place`, where nobody may claim, and `sort`."""
+    n = codes.shape[0]
+    columns, signs, fresh = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.bool_)
+    _place(codes, owners, False, most, columns, signs, fresh)
+    return sort(codes, values, starts, columns, signs, moments, out, filled, ends)
+
+
+@kernel
 def _count(codes: Places, columns: Places, signs: Places, values: Array, moments: Array) -> None:
     """Welford's update of every number; after 25 of them, one counts as far as five deviations."""
     for k in range(codes.shape[0]):
@@ -282,7 +347,7 @@ def _fill(
 
 
 @kernel
-def _sort(
+def sort(
     codes: Places,
     values: Array,
     starts: Places,

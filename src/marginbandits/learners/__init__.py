@@ -24,6 +24,15 @@ if TYPE_CHECKING:
         Supervised,
         Uniform,
     )
+    from marginbandits.learners.comparators.bistro import BISTRO, BISTROPlus
+    from marginbandits.learners.comparators.contextual_zooming import ContextualZooming
+    from marginbandits.learners.comparators.full_soba import FullSOBA
+    from marginbandits.learners.comparators.hier_exp4 import HierExp4
+    from marginbandits.learners.comparators.improper_logistic import ImproperLogistic
+    from marginbandits.learners.comparators.oful import OFUL
+    from marginbandits.learners.comparators.perturbed_leader import ContextualFTPL
+    from marginbandits.learners.comparators.regressor_elimination import RegressorElimination
+    from marginbandits.learners.comparators.taming import ILOVETOCONBANDITS
     from marginbandits.learners.exponential_weights import ExponentialWeights
     from marginbandits.learners.hinge_lmc import FaithfulHingeLMC, HingeLMC
     from marginbandits.learners.lipschitz_ftl import FaithfulLipschitzFTL, LipschitzFTL
@@ -34,10 +43,16 @@ if TYPE_CHECKING:
     from marginbandits.learners.warm import warm_start
 
 __all__ = [
+    "BISTRO",
+    "ILOVETOCONBANDITS",
+    "OFUL",
     "SOBA",
+    "BISTROPlus",
     "Bag",
     "Banditron",
     "Binning",
+    "ContextualFTPL",
+    "ContextualZooming",
     "Cover",
     "EpochGreedy",
     "EpsilonGreedy",
@@ -45,7 +60,10 @@ __all__ = [
     "FaithfulHingeLMC",
     "FaithfulLipschitzFTL",
     "FaithfulSmoothFTL",
+    "FullSOBA",
+    "HierExp4",
     "HingeLMC",
+    "ImproperLogistic",
     "Learner",
     "LinTS",
     "LinUCB",
@@ -56,6 +74,7 @@ __all__ = [
     "NearestNeighbours",
     "Newtron",
     "RegCB",
+    "RegressorElimination",
     "SmoothFTL",
     "SquareCB",
     "Supervised",

@@ -57,6 +57,8 @@ class Learner(Loop, ABC):
     def law(self, context: Context, *, available: npt.ArrayLike | None = None, actions: Any = None) -> Array:
         """The distribution `act` would draw from, one probability for each action; nothing is drawn or changed."""
         with self._lock:
+            if actions is not None and self._called is None and available is None:
+                return self._law_of(*self._read(offers.Offered(context, actions), None))  # names are of no concern
             return self._law_of(*self._read(*self._offered(context, available, actions)[:2]))
 
     def laws(self, contexts: Any, *, available: Any = None, actions: Any = None) -> Array | list[Array]:
@@ -77,17 +79,18 @@ class Learner(Loop, ABC):
         with self._lock:
             names, swift = self._called, self._swift
             if swift is not None and available is None and actions is None and self._usual_vector(context):
-                law = swift.law(context)
+                action, probability, law = swift.choose(context)
             else:
                 if actions is not None:
                     context, available, names = self._offered(context, available, actions)
                 law = self._law_of(*self._read(context, available))
-            action = laws.certain(law)
-            if action < 0:  # a certain action needs no draw
-                action = laws.drawn(law, self._draws.random())
+                action = laws.certain(law)
+                if action < 0:  # a certain action needs no draw
+                    action = laws.drawn(law, self._draws.random())
+                probability = law.item(action)
             if action < 0:
                 raise FloatingPointError("the model's numbers are no longer finite")
-        return self._decided(action, law.item(action), law, names)
+        return self._decided(action, probability, law, names)
 
     def act_many(self, contexts: Any, *, available: Any = None, actions: Any = None) -> list[Decision]:
         """`act` for each context in turn; `available` or `actions` are the same for all, or one for each context."""
@@ -196,7 +199,8 @@ class Learner(Loop, ABC):
         """
         with self._lock:
             context, available, names = self._offered(context, available, actions)
-            return explained(self, context, available, names)
+            given = context.rows() if isinstance(context, offers.Offered) else context
+            return explained(self, given, available, names)
 
     @property
     def began(self) -> int:
@@ -243,7 +247,7 @@ class Learner(Loop, ABC):
             raise ValueError(f"give available or actions, got {quoted(available)} and {quoted(actions)}")
         if self._called is not None:
             return context, self._called.mask(actions), self._called
-        return offers.rows(context, actions), None, Names(actions)
+        return offers.Offered(context, actions), None, Names(actions)
 
     def _offered_each(self, contexts: Any, available: Any, actions: Any) -> tuple[Any, Any, list[Names | None] | None]:
         """`_offered` for each of several contexts; no names are those of the learner."""

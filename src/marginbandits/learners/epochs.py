@@ -29,14 +29,16 @@ __all__ = ["Epoch", "EpochLearner"]
 class Epoch:
     """One search for a leader: over which rounds, what it cost, and by how much at most the least is lower.
 
-    `gap` is None where the oracle gives no certificate. `solved` is False where it gave no leader in time; then the
-    leader before it went on.
+    `gap` is None where the oracle gives no certificate. Where it searched a net of contexts, the gap is that over
+    policies on the net, and `off_net` what the way between contexts and centres adds: no policy of the class costs less
+    than value - gap - off_net. `solved` is False where it gave no leader in time; then the leader before it went on.
     """
 
     first: int
     rounds: int
     value: float
     gap: float | None
+    off_net: float
     solved: bool
 
 
@@ -48,8 +50,8 @@ class EpochLearner(HorizonLearner):
     @abstractmethod
     def _lead(
         self, rows: Array, actions: npt.NDArray[np.int64], losses: Array, weights: Array
-    ) -> tuple[float, float | None, bool]:
-        """Find the next leader from one epoch's rounds; returns what `Epoch` records: value, gap, solved."""
+    ) -> tuple[float, float | None, float, bool]:
+        """Find the next leader from one epoch's rounds; returns what `Epoch` records: value, gap, off_net, solved."""
 
     def epochs(self) -> list[Epoch]:
         """Every search for a leader so far."""
@@ -57,9 +59,9 @@ class EpochLearner(HorizonLearner):
             return []
         found = []
         start = 1
-        for value, gap, solved in self._record[: self._epoch()].tolist():
+        for value, gap, off_net, solved in self._record[: self._epoch()].tolist():
             end = epoch_end(start, 2.0)
-            found.append(Epoch(start, end - start, value, None if gap < 0.0 else gap, bool(solved)))
+            found.append(Epoch(start, end - start, value, None if gap < 0.0 else gap, off_net, bool(solved)))
             start = end
         return found
 
@@ -71,8 +73,8 @@ class EpochLearner(HorizonLearner):
         self._losses, self._weights = zeros((2, longest))  # losses, 1/p,
         self._actions = zeros((longest,), np.int64)  # and actions
         self._clock = np.zeros(1, np.int64)  # rounds learnt
-        begun = np.array([0.0, -1.0, 0.0])
-        self._record = zeros((searches, 3))  # of each search: value, gap or -1, solved
+        begun = np.array([0.0, -1.0, 0.0, 0.0])
+        self._record = zeros((searches, 4))  # of each search: value, gap or -1, off_net, solved
         self._record[...] = begun
         return {
             "seen": Field(self._seen),
@@ -96,9 +98,9 @@ class EpochLearner(HorizonLearner):
         self._seen[at], self._actions[at], self._losses[at], self._weights[at] = row, action, loss, 1.0 / probability
         if learnt + 2 == end:
             n = at + 1
-            value, gap, solved = self._lead(self._seen[:n], self._actions[:n], self._losses[:n], self._weights[:n])
+            value, gap, off, solved = self._lead(self._seen[:n], self._actions[:n], self._losses[:n], self._weights[:n])
             self._journal.keep(self._record, epoch)
-            self._record[epoch] = value, -1.0 if gap is None else gap, solved
+            self._record[epoch] = value, -1.0 if gap is None else gap, off, solved
 
     def _epoch(self) -> int:
         """M of the next round; as many leaders were sought before it, if a later epoch was to play them."""

@@ -21,7 +21,6 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from marginbandits import laws
 from marginbandits.contexts import CODES, Batch, Rows, Shape, Sparse, as_sparse
@@ -32,6 +31,7 @@ from marginbandits.learners.offers import Names
 from marginbandits.learners.reading import Reader
 from marginbandits.learners.stored import Stored
 from marginbandits.learners.swift import Swift, swift_rounds
+from marginbandits.learners.swift_offers import swift_offers
 from marginbandits.state import Field, Journal, Record, State, TooLargeError, room, zeros
 from marginbandits.types import Action, Array
 from marginbandits.validation import remembered
@@ -55,6 +55,9 @@ class Loop(Stored):
 
     needs_every_row: ClassVar[bool] = False
     """Whether a K x d context must have K rows; then those of unavailable actions are the mean of the others."""
+
+    noisy: int = 0
+    """How many draws of its own generator a compiled round (`swift`) learns with."""
 
     actions: tuple[Action, ...] | None
     n_actions: int
@@ -161,9 +164,6 @@ class Loop(Stored):
         """What compiled rounds (`swift`, `_compiled`) call the state, where a learner has them: arrays, and numbers."""
         raise NotImplementedError("a learner with compiled rounds fills `_arrays`")
 
-    def _noise(self, n: int) -> npt.NDArray[Any] | None:
-        """Draws of its own generator for n compiled rounds, a row for each, where they need any."""
-
     def _settle(self) -> None:
         """Before the number of actions changes: from now on keep to what was chosen by it."""
 
@@ -173,7 +173,8 @@ class Loop(Stored):
         """The laws of what was read; features are made of it first."""
         if self._map is None:
             return laws.uniform(batch)
-        self._columned(batch)
+        if self._swift is None or not self._swift.reads_names:
+            self._columned(batch)
         if self._swift is not None:
             return self._swift.laws(batch)
         batch.rows = self._map.transform(batch.rows)
@@ -195,13 +196,13 @@ class Loop(Stored):
 
         What is `lost` is what they say, unless it is told.
         """
-        if self._swift is not None and self._names is None:
+        if self._swift is not None and (self._names is None or self._swift.reads_names) and rounds:
             self._swift.learn_all(rounds)
             return
         journal = self._journal
         journal.begin()
         if self._swift is not None:
-            self._swift.count[1] = 0
+            self._swift.count[0] = 0
         try:
             try:
                 if (several or len(rounds) > 1) and self._state is not None:
@@ -220,7 +221,7 @@ class Loop(Stored):
 
     def _undo(self, rounds: list[Round]) -> None:
         """Take back what the journal has kept, unless the one round was learnt whole by compiled code."""
-        if len(rounds) > 1 or self._swift is None or not self._swift.count[1]:
+        if len(rounds) > 1 or self._swift is None or not self._swift.count[0]:
             self._journal.undo()
 
     def _learn(self, batch: Batch, action: int, loss: float, probability: float) -> None:
@@ -232,7 +233,7 @@ class Loop(Stored):
             assert self._state is not None
             for array in self._state.arrays().values():
                 self._journal.keep(array)
-        if self._names is not None:
+        if self._names is not None and not (self._swift is not None and self._swift.reads_names):
             batch.rows = self._names._observe(batch.rows)
         if self._swift is not None:
             self._chance()
@@ -286,7 +287,8 @@ class Loop(Stored):
         self._hasten()
 
     def _hasten(self) -> None:
-        self._swift = swift_rounds(self, self._shape, self._map)
+        offers = swift_offers(self, self._shape, self._names, self._map)
+        self._swift = swift_rounds(self, self._shape, self._map) if offers is None else offers
 
     def _columns_of(self, shape: Shape) -> Shape:
         """What features are made of: contexts of this shape, or what names and values have become."""

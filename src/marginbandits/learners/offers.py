@@ -14,7 +14,7 @@ and, unless a `Table` says otherwise, products of what the user is with what the
 >>> names = Names(["mens", "womens", "none"])
 >>> names.place("none"), names.mask(["none", "mens"])
 (2, array([ True, False,  True]))
->>> rows({"age": 31}, {"a17": {"price": 20}})
+>>> Offered({"age": 31}, {"a17": {"price": 20}}).rows()
 [{'user': {'age': 31}, 'action': {'price': 20}, 'id': 'a17'}]
 """
 
@@ -27,17 +27,19 @@ from marginbandits import frames
 from marginbandits.types import Action, Mask
 from marginbandits.validation import quoted
 
-__all__ = ["Names", "is_name", "is_one_offer", "plain", "rows"]
+__all__ = ["Names", "Offered", "is_name", "is_one_offer", "plain"]
 
 INTERACTIONS = [["user", "action"], ["user", "id"]]
 """Of a context with these, where nobody says otherwise."""
+_WORDS, _PLAIN = {str}, {dict, type(None)}
 
 
 class Names:
     """The names of actions, in order."""
 
     def __init__(self, names: Iterable[Action]) -> None:
-        self.names = tuple(map(plain, names))
+        given = tuple(names)
+        self.names: tuple[Action, ...] = given if set(map(type, given)) == _WORDS else tuple(map(plain, given))
         self._places = {name: place for place, name in enumerate(self.names)}
 
     def place(self, action: object) -> int:
@@ -56,27 +58,43 @@ class Names:
         return mask
 
 
-def rows(context: Any, offered: object) -> list[dict[str, Any]]:
-    """What is said of each action that is offered: a mapping for each."""
-    if not isinstance(offered, Mapping) or not offered:
-        raise ValueError(f"actions must be a mapping of names to features, got {quoted(offered)}")
-    if frames.is_row(context):
-        context = dict(context.items())
-    if not (context is None or isinstance(context, Mapping)):
-        raise ValueError(
-            f"context must be names and values, or None, where actions have features, got {quoted(context)}"
-        )
-    user = {} if context is None else {"user": context}
-    found = []
-    for name, features in offered.items():
-        if not is_name(name):
-            raise ValueError(f"actions must have words or whole numbers for names, got {quoted(name)}")
-        if not (features is None or isinstance(features, Mapping)):
-            raise ValueError(f"actions[{quoted(name)}] must be names and values, or None, got {quoted(features)}")
-        found.append({**user, "action": features or {}, "id": str(plain(name))})
-    if len({one["id"] for one in found}) < len(found):
-        raise ValueError(f"actions must have names that differ as words, got {quoted(list(offered))}")
-    return found
+class Offered:
+    """A context and what is offered in it, checked: the names of actions as words, and the features of each."""
+
+    __slots__ = ("context", "features", "names")
+
+    def __init__(self, context: Any, offered: Any) -> None:
+        if not isinstance(offered, Mapping) or not offered:
+            raise ValueError(f"actions must be a mapping of names to features, got {quoted(offered)}")
+        if context is not None and type(context) is not dict:
+            context = dict(context.items()) if frames.is_row(context) else context
+            if not isinstance(context, Mapping):
+                raise ValueError(
+                    f"context must be names and values, or None, where actions have features, got {quoted(context)}"
+                )
+        self.context: Mapping[str, Any] | None = context
+        self.names: list[str] = list(offered)
+        self.features: list[Mapping[str, Any] | None] = list(offered.values())
+        if set(map(type, self.names)) != _WORDS or not _PLAIN.issuperset(map(type, self.features)):
+            self._check()
+
+    def _check(self) -> None:
+        """Names and features that are not all of the usual types."""
+        for name, features in zip(self.names, self.features, strict=True):
+            if not is_name(name):
+                raise ValueError(f"actions must have words or whole numbers for names, got {quoted(name)}")
+            if not (features is None or isinstance(features, Mapping)):
+                raise ValueError(f"actions[{quoted(name)}] must be names and values, or None, got {quoted(features)}")
+        words = [str(plain(name)) for name in self.names]
+        if len(set(words)) < len(words):
+            raise ValueError(f"actions must have names that differ as words, got {quoted(self.names)}")
+        self.names = words
+
+    def rows(self) -> list[dict[str, Any]]:
+        """What is said of each action: a mapping for each."""
+        user = {} if self.context is None else {"user": self.context}
+        both = zip(self.names, self.features, strict=True)
+        return [{**user, "action": features or {}, "id": name} for name, features in both]
 
 
 def is_name(action: object) -> bool:

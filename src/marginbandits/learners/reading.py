@@ -13,7 +13,7 @@ import scipy.sparse
 from marginbandits import frames
 from marginbandits.contexts import Rows, Shape, read_many, read_one, refuse_width, several
 from marginbandits.features import Given, Table
-from marginbandits.learners.offers import INTERACTIONS
+from marginbandits.learners.offers import INTERACTIONS, Offered
 
 __all__ = ["Reader"]
 
@@ -28,6 +28,8 @@ class Reader:
 
     def one(self, context: Any, shape: Shape | None) -> tuple[Rows, bool]:
         """The rows of a context, checked, and whether there is one for each action."""
+        if isinstance(context, Offered):
+            return refuse_width(self._offered("context", context), True, shape), True
         if isinstance(context, np.ndarray) or scipy.sparse.issparse(context):
             return read_one(context, shape)
         if isinstance(context, Mapping):
@@ -52,6 +54,8 @@ class Reader:
         first = contexts[0] if isinstance(contexts, list | tuple) and contexts else None
         if isinstance(first, Mapping):
             return [], refuse_width(self._rows("contexts", contexts), False, shape), False
+        if isinstance(first, Offered):
+            return [refuse_width(self._offered("contexts", one), True, shape) for one in contexts], None, True
         if isinstance(first, list | tuple) and first and isinstance(first[0], Mapping):
             each = [refuse_width(self._rows("contexts", one), True, shape) for one in contexts]
             return each, None, True
@@ -64,6 +68,13 @@ class Reader:
         return self._codes(name, contexts)
 
     def _codes(self, name: str, contexts: Any) -> Rows:
+        self._refuse(name)
+        return self.table._codes(contexts)
+
+    def _offered(self, name: str, one: Offered) -> Rows:
+        self._refuse(name)
+        return self.table._offered(one.context, one.names, one.features)
+
+    def _refuse(self, name: str) -> None:
         if self.refusing:
             raise ValueError(f"{name} of {self.refusing} must be numbers, got names and values")
-        return self.table._codes(contexts)

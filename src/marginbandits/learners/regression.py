@@ -22,7 +22,7 @@ from marginbandits.oracles.ridge import Ridge, observe
 from marginbandits.state import COUNT, Field
 from marginbandits.types import Array, Mask
 
-__all__ = ["OracleLearner", "RidgeLearner", "learn_oracle", "learn_ridge", "vote"]
+__all__ = ["OracleLearner", "RidgeLearner", "learn_offer", "learn_oracle", "learn_ridge", "vote"]
 
 Places = npt.NDArray[np.int64]
 
@@ -45,6 +45,14 @@ def learn_oracle(
     rounds[0] += 1.0
     weight = 1.0 / states.shape[1] if weighted else 1.0
     learn_row(states[0, action], totals[0], span, columns, values, loss, weight, rate, work)
+
+
+@kernel
+def learn_offer(columns: Places, values: Array, n: int, loss: float, probability: float, state: Any) -> None:
+    """The same, of the row of one of n actions, all of which share one regression."""
+    states, totals, span, rounds, rate, work, weighted = state[:7]
+    rounds[0] += 1.0
+    learn_row(states[0, 0], totals[0], span, columns, values, loss, 1.0 / n if weighted else 1.0, rate, work)
 
 
 @kernel
@@ -82,7 +90,7 @@ class RidgeLearner(Learner):
         return {"ridge": self._ridge}
 
     def _arrays(self) -> tuple[Any, ...]:
-        return self._ridge.models, np.zeros(5 * self._ridge.models.shape[2] + 1), np.zeros((0, 0))
+        return self._ridge.models, np.zeros(2 * self._ridge.models.shape[2] + 1), np.zeros((0, 0))
 
     def _predicted(self, batch: Batch) -> Array:
         return 1.0 - self._ridge.predict(batch)

@@ -26,7 +26,7 @@ from marginbandits.contexts import Batch, Sparse
 from marginbandits.state import SQUARES, Field, Journal, Record, zeros
 from marginbandits.types import Array
 
-__all__ = ["LARGEST", "Diagonal", "prior_of", "score_one", "within"]
+__all__ = ["LARGEST", "Diagonal", "prior_of", "score_all", "score_one", "within"]
 
 Places = npt.NDArray[np.int64]
 _LEAST = 1e-20
@@ -53,7 +53,7 @@ class Diagonal(Record):
         assert isinstance(rows, Sparse)
         means, deviations = np.empty((2, len(batch.mask)))
         given = rows.values, rows.columns, rows.starts, batch.shared, batch.starts
-        _scores(self.mean, self.precision, self.share, *given, means, deviations)
+        score_all(self.mean, self.precision, self.share, *given, means, deviations)
         return means, deviations
 
     def keep(self, block: int, columns: Places) -> None:
@@ -106,7 +106,7 @@ def _score(mean: Array, precision: Array, prior: float, columns: Places, values:
 
 
 @kernel
-def _scores(
+def score_all(
     mean: Array,
     precision: Array,
     share: float,
@@ -118,6 +118,7 @@ def _scores(
     means: Array,
     deviations: Array,
 ) -> None:
+    """Mean and deviation of the score of each action of each context, whose row i ends where row i + 1 begins."""
     for i in range(starts.shape[0] - 1):
         for k in range(starts[i], starts[i + 1]):
             block, row = (0, k) if shared else (k - starts[i], i)

@@ -31,12 +31,17 @@ __all__ = ["Followed", "LinearLeader"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearLeader:
-    """Weights (blocks x d), what they cost, and by how much at most the least is lower: by default, nothing known."""
+    """Weights (blocks x d), what they cost, and by how much at most the least is lower: by default, nothing known.
+
+    Of a search from many starts, `agreed` says how many of them ended at what is cheapest.
+    """
 
     weights: Array
     value: float = math.nan
     gap: float = math.inf
     evaluations: int = 0
+    starts: int = 1
+    agreed: int = 1
 
     def scores(self, rows: Array) -> Array:
         """<w, z> for each row and block."""

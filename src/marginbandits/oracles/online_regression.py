@@ -37,7 +37,7 @@ from marginbandits.contexts import Batch, Rows, Sparse
 from marginbandits.state import HUGE, SQUARES, Field, Journal, Record, zeros
 from marginbandits.types import Array
 
-__all__ = ["OnlineRegression", "flat", "learn_row", "predict_one", "predict_row"]
+__all__ = ["OnlineRegression", "flat", "learn_row", "predict_all", "predict_one", "predict_row"]
 
 Places = npt.NDArray[np.int64]
 _ALL = np.empty(0, np.int64)  # the columns of a dense row

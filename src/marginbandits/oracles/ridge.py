@@ -46,17 +46,26 @@ class Ridge(Record):
     ) -> None:
         self.models: Array = zeros((n_blocks, n_features + 1, n_features), dtype)  # of each block C, then θ
         self.regularisation = regularisation
-        self.begin()
-        self._room = np.zeros(0)  # the gain of the last observation, what `carlson` needs, and zᵀA⁻¹z
+        self._begin()
+        self._room = np.zeros(0)  # the gain of the last observation, its row as it counts, and zᵀA⁻¹z
         self._kept = np.zeros((0, 0, 0))  # the blocks that the last observation changed, as they were
         self._changed = np.zeros(0, np.int64)  # the stamp of that, how many they are, and which
         self.attach(Journal())
 
     def begin(self) -> None:
         """Nothing learnt: A = λI, θ = 0."""
+        self.models[self.touched()] = 0.0
+        self._begin()
+
+    def _begin(self) -> None:
+        """The same, of models that are 0: what is large and was never written to is no memory yet."""
         d = self.models.shape[2]
-        self.models[...] = 0.0
         self.factor[:, range(d), range(d)] = 1.0 / math.sqrt(self.regularisation)
+
+    def touched(self) -> Places:
+        """Blocks that anything was learnt in, as far as numbers tell: a row that counts makes C smaller somewhere."""
+        begun = self.models.dtype.type(1.0 / math.sqrt(self.regularisation))
+        return np.flatnonzero((self.factor.diagonal(axis1=1, axis2=2) != begun).any(1) | self.theta.any(1))
 
     @property
     def factor(self) -> Array:
@@ -92,7 +101,7 @@ class Ridge(Record):
     def _make_room(self, n: int) -> None:
         d = self.models.shape[2]
         dtype = self.models.dtype
-        changed, room, kept = np.zeros(n + 2, np.int64), np.zeros(5 * d + 1, dtype), np.zeros((n, d + 1, d), dtype)
+        changed, room, kept = np.zeros(n + 2, np.int64), np.zeros(2 * d + 1, dtype), np.zeros((n, d + 1, d), dtype)
         self._changed, self._room, self._kept = changed, room, kept  # the last is what tells that there is room
 
     def last(self) -> tuple[Array, float]:
@@ -194,7 +203,7 @@ def _step(
 
 @kernel
 def observe(model: Array, row: Array, weight: float, pull: float, room: Array, kept: Array) -> None:
-    """A <- A + w zzᵀ, θ <- θ + g A⁻¹z of one block, g being the pull; `room` is for 5d + 1 numbers.
+    """A <- A + w zzᵀ, θ <- θ + g A⁻¹z of one block, g being the pull; `room` is for 2d + 1 numbers.
 
     `kept` becomes the factor as it was, unless it is empty.
     """
@@ -202,7 +211,7 @@ def observe(model: Array, row: Array, weight: float, pull: float, room: Array, k
     gain, scaled, weights, root = room[:d], room[d : 2 * d], model[d], math.sqrt(weight)
     for i in range(d):
         gain[i], scaled[i] = 0.0, root * row[i]
-    room[-1] = carlson(model, scaled, gain, room[2 * d : -1], kept)
+    room[-1] = carlson(model, scaled, gain, kept)
     share = pull / root
     for i in range(d):
         weights[i] += gain[i] * share

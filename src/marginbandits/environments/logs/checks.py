@@ -29,14 +29,20 @@ Wrong = dict[int, tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What the numbers of a log are: `rewards` or losses, `within` a range or (0, 1), under which name."""
+    """What the numbers of a log are: `rewards` or losses, `within` a range or (0, 1), under which name.
+
+    `turned` says that rewards stand there as costs, with their signs turned.
+    """
 
     name: str = "loss"
     rewards: bool = False
     within: tuple[float, float] | None = None
+    turned: bool = False
 
     def __str__(self) -> str:
         low, high = self.within or (0.0, 1.0)
+        if self.turned:
+            low, high = 0.0 - high, 0.0 - low
         return f"a number in [{low:.15g}, {high:.15g}]"
 
     @property
@@ -97,7 +103,8 @@ def examined(
     raw: Unchecked, labels: tuple[Action, ...] | None, scale: Scale, seen: Seen | None
 ) -> tuple[Rounds, list[Bad]]:
     """The rounds among these rows, and the rows that are none, in the file's order."""
-    losses = as_losses(raw.values, scale.within, rewards=scale.rewards)
+    outcomes = 0.0 - raw.values if scale.turned else raw.values
+    losses = as_losses(outcomes, scale.within, rewards=scale.rewards)
     wrong = dict(raw.wrong)
     for rows, reason, detail in _faults(raw, losses, labels, scale):
         for row in np.flatnonzero(rows).tolist():
@@ -113,6 +120,7 @@ def examined(
     rounds = Rounds(
         **fields,
         losses=_some(losses, good),
+        outcomes=_some(outcomes, good) if scale.rewards else None,
         places=kept.places,
         labels=own,
         columns=raw.columns,

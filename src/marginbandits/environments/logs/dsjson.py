@@ -10,6 +10,9 @@ As there, names that begin with _ are no features, a list of objects is one name
 learnt from (`_skipLearn`) are left out, and counted. A cost is usually a reward with its sign turned: rewards from 0 to
 1 are `reward_range=(0, 1)` or, the same, `loss_range=(-1, 0)`.
 
+An event may say what rewards lie within (`reward_low`, `reward_high`), whom it was for (`unit`) and whether it was held
+back (`held`), as those of a decision service of this library do: costs are then rewards with their signs turned.
+
 Events that were kept only with probability 1 - `pdrop` must all have the same one, or means would be those of the kept.
 """
 
@@ -26,7 +29,7 @@ from marginbandits.environments.logs.checks import Unchecked, Wrong
 from marginbandits.environments.logs.contexts import refuse_entries, refuse_offer
 from marginbandits.environments.logs.lines import lines
 from marginbandits.environments.logs.names import Places
-from marginbandits.environments.logs.table import NEEDED
+from marginbandits.environments.logs.table import BESIDE, HIGH, LOW, NEEDED, other_range
 from marginbandits.features.entries import Entries
 from marginbandits.rounds import SURE
 from marginbandits.rounds import Places as Where
@@ -60,6 +63,7 @@ class DecisionService:
 
     def __init__(self, path: Path, *, needs_probability: bool = True) -> None:
         self.path, self.name, self._needs = path, str(path), needs_probability
+        self.within = _declared(path)
 
     def paths(self) -> list[str]:
         """The one file."""
@@ -119,6 +123,11 @@ class DecisionService:
         refuse_entries(contexts, entries, wrong)
         for row, one in enumerate(events):
             refuse_offer(one.offer, entries, row, wrong)
+        beside = None
+        if self.within is not None:
+            low, high = (np.array([_number(one.event.get(name)) for one in events]) for name in (LOW, HIGH))
+            other_range(low, high, self.within, wrong)
+            beside = {name: [one.event.get(name) for one in events] for name in BESIDE}
         actions, mask = [one.place for one in events], None
         if labels is not None:
             own = Places(labels, text=True)
@@ -140,6 +149,7 @@ class DecisionService:
             keys=_each(events, "eventid"),
             times=_each(events, "timestamp"),
             versions=_each(events, "modelversion"),
+            beside=beside,
             wrong=wrong,
             lost=lost,
             cell=lambda role, row: {
@@ -162,6 +172,16 @@ class DecisionService:
                 if at >= 0:
                     laws[row, at] = share
         return laws
+
+
+def _declared(path: Path) -> tuple[float, float] | None:
+    """What the first event says that rewards lie within."""
+    for line in lines(path):
+        found, wrong = json_object(line) if line.wrong is None else ({}, line.wrong)
+        told = {} if wrong is not None else found
+        low, high = _number(told.get(LOW)), _number(told.get(HIGH))
+        return (low, high) if low < high else None
+    return None
 
 
 def _split(c: Any) -> tuple[dict[str, Any], dict[Action, dict[str, Any]]]:

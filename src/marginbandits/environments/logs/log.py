@@ -30,7 +30,7 @@ from marginbandits.environments.logs.checks import Scale, Unchecked, examined
 from marginbandits.environments.logs.dsjson import DecisionService
 from marginbandits.environments.logs.order import Order
 from marginbandits.environments.logs.seen import Seen
-from marginbandits.environments.logs.table import Table, parts_of, roles_of
+from marginbandits.environments.logs.table import Table, declared, parts_of, roles_of
 from marginbandits.environments.logs.vowpal_wabbit import VowpalWabbit
 from marginbandits.ranges import MaybeRange, one_range
 from marginbandits.rounds import Rounds
@@ -230,7 +230,8 @@ def read_log(
     unless named. `actions` declares what actions there are: any other is bad. `bad` rows are an error that names them,
     or are left out and counted. `named` contexts are mappings even if all is numbers. `format` is for files whose
     names do not say it. `beside` are columns to keep as they are, and no context: what another policy would have done.
-    `words` are columns of the context that hold names, though they look like numbers: codes, or areas.
+    `words` are columns of the context that hold names, though they look like numbers: codes, or areas. A log that says
+    the range of its rewards itself (reward_low, reward_high), as a decision service writes it, needs no other.
     """
     if loss is not None and reward is not None:
         raise ValueError(f"give loss or reward, got {loss!r} and {reward!r}")
@@ -247,8 +248,10 @@ def read_log(
     if kind in ("vw", "dsjson"):
         _refuse_columns(kind, action, loss, reward, context, available, law, offers, time, key, version, beside, words)
         reader = VowpalWabbit if kind == "vw" else DecisionService
-        scale = Scale("cost", within=(0.0 - within[1], 0.0 - within[0]) if reward_range and within else within)
-        return Log(reader(source, needs_probability=probability is not None), scale=scale, **options)  # type: ignore[arg-type]  # as declared
+        found = reader(source, needs_probability=probability is not None)
+        within = within or getattr(found, "within", None)
+        turned = within is not None and loss_range is None  # a cost is a reward with its sign turned
+        return Log(found, scale=Scale("cost", turned, within, turned), **options)  # type: ignore[arg-type]  # as declared
     parts = parts_of(source, kind)
     given: dict[str, Any] = {
         "action": action,
@@ -266,6 +269,8 @@ def read_log(
     }
     _choose_outcome(given, parts[0].names(), reward_range, loss_range)
     roles = roles_of(parts[0], given)
+    if roles.ranged and given["reward"]:
+        within = within or declared(parts[0])
     scale = Scale("reward" if given["reward"] else "loss", bool(given["reward"]), within)
     for name in words or ():
         if parts[0].kinds is not None and name not in (roles.context or ()):

@@ -2,6 +2,9 @@
 
 Roles that are not named are those of columns called so: available, law, offers, time, key, version; what has no role,
 and is not named in `context`, is context. Contexts that are all numbers are read as an array, and others by name.
+
+A table that has the columns reward_low and reward_high says itself what rewards lie within, one range for all; there,
+unit and held (whom a decision was for, and whether it was held back) are no context either, but stand beside it.
 """
 
 import json
@@ -23,9 +26,23 @@ from marginbandits.rounds import Places as Where
 from marginbandits.types import Action, Array
 from marginbandits.validation import quoted, suggestion
 
-__all__ = ["NEEDED", "Part", "Roles", "Table", "parts_of", "roles_of"]
+__all__ = [
+    "BESIDE",
+    "HIGH",
+    "LOW",
+    "NEEDED",
+    "Part",
+    "Roles",
+    "Table",
+    "declared",
+    "other_range",
+    "parts_of",
+    "roles_of",
+]
 
 OPTIONAL = ("available", "law", "offers", "time", "key", "version")
+LOW, HIGH, BESIDE = "reward_low", "reward_high", ("unit", "held")
+"""Columns of a log that says the range of its rewards."""
 NEEDED = (
     "without the probability with which each action was drawn, nothing can be said of other policies from this log: "
     "chance is what makes its rounds comparable. Name the column by probability=; if actions were drawn with one known "
@@ -48,11 +65,13 @@ class Roles:
     key: str | None = None
     version: str | None = None
     beside: tuple[str, ...] = ()
+    ranged: bool = False
 
     def columns(self) -> list[str]:
         """All that are read."""
         context = (self.context,) if isinstance(self.context, str) else self.context or ()
         own = [getattr(self, name) for name in ("action", "value", "probability", *OPTIONAL)]
+        own += [LOW, HIGH] * self.ranged
         return list(dict.fromkeys([*(one for one in own if one is not None), *self.beside, *context]))
 
 
@@ -105,6 +124,9 @@ def roles_of(part: Part, given: Mapping[str, Any]) -> Roles:
     for name in beside:
         if name not in names:
             raise ValueError(f"{part.name} has no column {quoted(name)} to keep beside{suggestion(name[:80], names)}")
+    ranged = {LOW, HIGH} <= set(names) and not {LOW, HIGH} & set(listed)
+    if ranged:
+        beside += tuple(name for name in BESIDE if name in names and name not in (*listed, *beside))
     value = given["loss"] or given["reward"]
     probability = given["probability"]
     if probability is not None and probability not in names:
@@ -115,7 +137,7 @@ def roles_of(part: Part, given: Mapping[str, Any]) -> Roles:
     for role in OPTIONAL:
         if own[role] is None and role in names and role not in listed:
             own[role] = role
-    taken = {given["action"], value, probability, *own.values(), *beside}
+    taken = {given["action"], value, probability, *own.values(), *beside, *([LOW, HIGH] if ranged else ())}
     if context is None and part.kinds is None and "context" in names:
         context = "context"
     elif context is None and part.kinds is not None:
@@ -131,8 +153,24 @@ def roles_of(part: Part, given: Mapping[str, Any]) -> Roles:
         probability=probability,
         context=context if isinstance(context, str) else None if context is None else tuple(context),
         beside=beside,
+        ranged=ranged,
         **own,
     )
+
+
+def declared(part: Part) -> tuple[float, float] | None:
+    """What a table that has the columns for it says that its rewards lie within; None if its first row does not."""
+    for block in part.blocks([LOW, HIGH], 1):
+        low, high = (float(_numbers(block, name)[0]) if len(block) else np.nan for name in (LOW, HIGH))
+        return (low, high) if low < high else None
+    return None
+
+
+def other_range(lows: Array, highs: Array, first: tuple[float, float], wrong: Wrong) -> None:
+    """Rows that say another range than the first one."""
+    for row in np.flatnonzero((lows != first[0]) | (highs != first[1])).tolist():
+        told = f"{LOW} and {HIGH} must be those of the first row, {first[0]:.15g} and {first[1]:.15g}"
+        wrong.setdefault(row, ("another range", f"{told}, got {lows[row]:.15g} and {highs[row]:.15g}"))
 
 
 class Table:
@@ -142,6 +180,7 @@ class Table:
         self, parts: Sequence[Part], roles: Roles, named: bool | None, words: frozenset[str] = frozenset()
     ) -> None:
         self.parts, self.roles, self.named, self.words = parts, roles, named, words
+        self.within = declared(parts[0]) if roles.ranged else None
         self.name = parts[0].name if len(parts) == 1 else str(Path(parts[0].name).parent)
         self.unit = "line" if parts[0].text or parts[0].kinds is None else "row"
         for part in parts[1:]:
@@ -205,6 +244,8 @@ class Table:
         if sizes is not None and roles.law is not None:
             laws = _padded(block.values(roles.law), sizes, wrong)
         found, columns = contexts.read(block, part.kinds, wrong)
+        if roles.ranged and self.within is not None:
+            other_range(_numbers(block, LOW), _numbers(block, HIGH), self.within, wrong)
         return Unchecked(
             places=where,
             contexts=found,

@@ -1,6 +1,7 @@
 """Logs written: as Parquet, JSON lines, Vowpal Wabbit text or dsjson, a part at a time.
 
-Losses are written, within [0, 1], and numbers with as many digits as it takes to read the same ones again.
+Losses are written, within [0, 1], and numbers with as many digits as it takes to read the same ones again; or rewards
+as they are, with the range that they lie within, and what stands beside (`rewards=True`).
 
     .parquet   columns as `read_log` finds them without being told; names and values have a column each where all rounds
                have the same names, and otherwise one that holds JSON
@@ -19,6 +20,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,11 +28,12 @@ import numpy as np
 import scipy.sparse
 
 from marginbandits.environments.logs.log import Log, kind_of
+from marginbandits.environments.logs.table import HIGH, LOW
 from marginbandits.frames import ParquetFile
 from marginbandits.log_parts import LogParts
 from marginbandits.rounds import Progress, Rounds
 from marginbandits.types import Action
-from marginbandits.validation import Instance, quoted, validated
+from marginbandits.validation import Function, Instance, OneOf, quoted, validated
 
 __all__ = ["write_log"]
 
@@ -44,10 +47,14 @@ def write_log(
     path: Annotated[str | os.PathLike[str], Instance(str, os.PathLike)],
     *,
     progress: Progress = None,
+    rewards: bool = False,
+    left_out: Annotated[Callable[[str], object] | None, OneOf(Function(), Instance(type(None)))] = None,
 ) -> int:
     """Write a log, or some rounds, to a file in the format that its name ends in; returns how many rounds.
 
-    `progress` is called with the number of rounds of each part that is written.
+    `progress` is called with the number of rounds of each part that is written. With `rewards`, these are written as
+    they are rather than losses; as costs, with their signs turned, where the format has costs. A round with a name that
+    the format cannot hold is an error, unless `left_out` is to be told of such rounds: which, and why.
     """
     target = Path(path)
     try:
@@ -61,10 +68,12 @@ def write_log(
     parts: Iterable[Rounds] = [log] if isinstance(log, Rounds) else log
     n = 0
     with _whole(target) as partial:
-        with _writer(kind, partial, target, parts) as write:
-            for rounds in parts:
-                write(rounds)
-                n += len(rounds)
+        with _writer(kind, partial, target, parts, left_out) as write:
+            for given in parts:
+                if rewards and given.outcomes is None:
+                    raise ValueError("rewards: this log has none as they are, but losses")
+                rounds = given if rewards else replace(given, outcomes=None, beside=None)
+                n += write(rounds)
                 if progress is not None:
                     progress(len(rounds))
         if n == 0:
@@ -86,12 +95,20 @@ def _whole(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _writer(kind: str, partial: Path, target: Path, parts: Iterable[Rounds]) -> Iterator[Callable[[Rounds], None]]:
+def _writer(
+    kind: str, partial: Path, target: Path, parts: Iterable[Rounds], left_out: Callable[[str], object] | None
+) -> Iterator[Callable[[Rounds], int]]:
+    """Writes rounds, and says how many of them."""
     if kind == "parquet":
         file = ParquetFile(partial)
         columns = _same_names(parts)
+
+        def write_table(rounds: Rounds) -> int:
+            file.write(_table(rounds, columns))
+            return len(rounds)
+
         try:
-            yield lambda rounds: file.write(_table(rounds, columns))
+            yield write_table
         finally:
             file.close()
         return
@@ -102,18 +119,25 @@ def _writer(kind: str, partial: Path, target: Path, parts: Iterable[Rounds]) -> 
         else partial.open("w", encoding="utf-8") as to
     ):
 
-        def write(rounds: Rounds) -> None:
-            to.writelines(_each(rounds, lines))
+        def write(rounds: Rounds) -> int:
+            found = list(_each(rounds, lines, left_out))
+            to.writelines(found)
+            return len(found)
 
         yield write
 
 
-def _each(rounds: Rounds, lines: Callable[[Rounds, int], str]) -> Iterator[str]:
+def _each(
+    rounds: Rounds, lines: Callable[[Rounds, int], str], left_out: Callable[[str], object] | None
+) -> Iterator[str]:
     for i in range(len(rounds)):
         try:
             yield lines(rounds, i)
         except ValueError as error:
-            raise ValueError(f"{rounds.places[i] if rounds.places else f'round {i}'}: {error}") from None
+            told = f"{rounds.where(i)}: {error}"
+            if left_out is None:
+                raise ValueError(told) from None
+            left_out(told)
 
 
 # What a round has, as plain values.
@@ -142,6 +166,23 @@ def _beside(rounds: Rounds, i: int) -> dict[str, Any]:
     return {name: _written(values[i]) for name, values in given.items() if values is not None}
 
 
+def _outcome(rounds: Rounds, i: int) -> dict[str, Any]:
+    """The loss, or the reward as it is, with what it lies within."""
+    if rounds.outcomes is None:
+        return {"loss": float(rounds.losses[i])}
+    low, high = rounds.within or (0.0, 1.0)
+    return {"reward": float(rounds.outcomes[i]), LOW: low, HIGH: high}
+
+
+def _cost(rounds: Rounds, i: int) -> float:
+    return float(rounds.losses[i] if rounds.outcomes is None else 0.0 - rounds.outcomes[i])
+
+
+def _more(rounds: Rounds, i: int) -> dict[str, Any]:
+    """What stands beside."""
+    return {name: cells[i] for name, cells in (rounds.beside or {}).items()}
+
+
 def _written(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else value
 
@@ -161,7 +202,7 @@ def _json_lines(rounds: Rounds, i: int) -> str:
     found: dict[str, Any] = {
         "context": rounds.contexts[i].tolist() if dense else _context(rounds, i),
         "action": rounds.name(i),
-        "loss": float(rounds.losses[i]),
+        **_outcome(rounds, i),
     }
     if rounds.probabilities is not None:
         found["probability"] = float(rounds.probabilities[i])
@@ -172,12 +213,17 @@ def _json_lines(rounds: Rounds, i: int) -> str:
     if rounds.laws is not None:
         k = len(rounds.offers[i]) if rounds.offers is not None else rounds.n_actions
         found["law"] = rounds.laws[i, :k].tolist()
-    return _dumped(found | _beside(rounds, i)) + "\n"
+    return _dumped(found | _beside(rounds, i) | _more(rounds, i)) + "\n"
 
 
 # Parquet.
 
 _OWN = ("action", "loss", "probability", "available", "law", "offers", "key", "time", "version")
+
+
+def _taken(rounds: Rounds) -> set[str]:
+    """Names of columns that are no context's."""
+    return {*_OWN, *(() if rounds.outcomes is None else ("reward", LOW, HIGH)), *(rounds.beside or ())}
 
 
 def _same_names(parts: Iterable[Rounds]) -> dict[str, type] | None:
@@ -186,10 +232,11 @@ def _same_names(parts: Iterable[Rounds]) -> dict[str, type] | None:
     for rounds in parts:
         if not isinstance(rounds.contexts, list):
             return None
+        own = _taken(rounds)
         for context in rounds.contexts:
             if found is None:
                 found = dict.fromkeys(context or (), type(None))
-            if context is None or context.keys() != found.keys() or any(name in _OWN for name in found):
+            if context is None or context.keys() != found.keys() or not found.keys().isdisjoint(own):
                 return None
             for name, value in context.items():
                 kind = type(value)
@@ -205,7 +252,7 @@ def _table(rounds: Rounds, columns: dict[str, type] | None) -> dict[str, Any]:
     contexts = rounds.contexts
     found: dict[str, Any] = {}
     if isinstance(contexts, np.ndarray):
-        clash = [name for name in _columns(rounds) if name in _OWN]
+        clash = [name for name in _columns(rounds) if name in _taken(rounds)]
         if clash:
             raise ValueError(f"the context column {clash[0]!r} has the name of a column of logs: rename it")
         found |= {name: contexts[:, j] for j, name in enumerate(_columns(rounds))}
@@ -221,7 +268,11 @@ def _table(rounds: Rounds, columns: dict[str, type] | None) -> dict[str, Any]:
     found["action"] = [rounds.name(i) for i in range(len(rounds))]
     if rounds.offers is not None:
         found["action"] = list(map(str, found["action"]))
-    found["loss"] = rounds.losses
+    if rounds.outcomes is None:
+        found["loss"] = rounds.losses
+    else:
+        low, high = rounds.within or (0.0, 1.0)
+        found |= {"reward": rounds.outcomes, LOW: np.full(len(rounds), low), HIGH: np.full(len(rounds), high)}
     if rounds.probabilities is not None:
         found["probability"] = rounds.probabilities
     if rounds.available is not None:
@@ -232,17 +283,17 @@ def _table(rounds: Rounds, columns: dict[str, type] | None) -> dict[str, Any]:
         sizes = [rounds.n_actions] * len(rounds) if rounds.offers is None else [len(one) for one in rounds.offers]
         found["law"] = [law[:k] for law, k in zip(rounds.laws, sizes, strict=True)]
     given = {"key": rounds.keys, "time": rounds.times, "version": rounds.versions}
-    return found | {name: values for name, values in given.items() if values is not None}
+    return found | {name: values for name, values in given.items() if values is not None} | (rounds.beside or {})
 
 
 # Vowpal Wabbit.
 
 
 def _text_lines(rounds: Rounds, i: int) -> str:
-    label = f":{float(rounds.losses[i])!r}"
+    label = f":{_cost(rounds, i)!r}"
     if rounds.probabilities is not None:
         label += f":{float(rounds.probabilities[i])!r}"
-    key = "" if rounds.keys is None else f"'{_fit(str(rounds.keys[i]))}"
+    key = "" if rounds.keys is None else f"'{_UNFIT.sub(_escaped, str(rounds.keys[i]))}"
     context = _features(_context(rounds, i))
     if rounds.offers is None and rounds.available is None:
         return f"{rounds.actions[i] + 1}{label} {key}{context}\n"
@@ -293,6 +344,11 @@ def _words(name: str, value: Any) -> Iterator[str]:
         yield f"{_fit(name)}={value}"
 
 
+def _escaped(found: re.Match[str]) -> str:
+    """A character of a key, as addresses have it."""
+    return "".join(f"%{byte:02X}" for byte in found[0].encode())
+
+
 def _fit(name: str, *, empty: bool = False) -> str:
     if _UNFIT.search(name) or not (name or empty):
         raise ValueError(f"{quoted(name)} has a space, a colon or a bar in it, and this format no way to write it")
@@ -306,7 +362,7 @@ def _events(rounds: Rounds, i: int) -> str:
     offer = _offer(rounds, i)
     names = list(map(str, offer))
     place = names.index(str(rounds.name(i)))
-    found: dict[str, Any] = {"_label_cost": float(rounds.losses[i])}
+    found: dict[str, Any] = {"_label_cost": _cost(rounds, i)}
     if rounds.probabilities is not None:
         found["_label_probability"] = float(rounds.probabilities[i])
     found |= {"_label_Action": place + 1, "_labelIndex": place}
@@ -321,6 +377,8 @@ def _events(rounds: Rounds, i: int) -> str:
     if rounds.laws is not None:
         law = rounds.laws[i, : len(names)] if rounds.offers is not None else _of_available(rounds, i)
         found["p"] = [float(law[k]) for k in ranked]
+    if rounds.outcomes is not None:
+        found |= {name: value for name, value in _outcome(rounds, i).items() if name != "reward"} | _more(rounds, i)
     return _dumped(found) + "\n"
 
 

@@ -100,7 +100,7 @@ class Estimate:
         return found
 
     def plot(self, *others: "Estimate", names: Sequence[str] = ()) -> Any:
-        """A figure: this interval above others', or a confidence sequence as it narrows (needs matplotlib)."""
+        """A figure: this interval above others', or a confidence sequence as it went on (needs matplotlib)."""
         picture = figure(6.0, 3.2 if self.path is not None and not others else 1.2 + 0.35 * (1 + len(others)))
         axes = picture.add_subplot()
         label = f"mean {self.outcome}" + (" (difference)" if self.against else "")

@@ -30,7 +30,7 @@ INTERVALS: dict[str, str] = {
     "bootstrap": "n is large; resampled t statistics, so that about 20 events of the rarer outcome are enough",
     "likelihood": "n is large; it cannot reach beyond the terms that were seen",
     "bernstein": "rounds are independent, and no weight could have been larger than {largest:.4g}; holds for any n",
-    "sequence": "holds for any n, at all times together, and for logs of a policy that was learning meanwhile",
+    "sequence": "holds for any n, at all times together, for the mean of the rounds so far, whoever learnt meanwhile",
 }
 """Every interval, and what it assumes beside what the estimator does."""
 

@@ -13,7 +13,9 @@ from below:
     X = (w - u)ℓ + (w - u)₋ + 1 - τ    mean 1 + v - v'       for two policies; Y the same with u - w; both halved
 
 τ is the distance of the two policies in that round: where they agree both terms are 1, and say nothing. It holds for
-logs written by a policy that learns, too: what is needed is Ew = 1 in each round, given all before.
+logs written by a policy that learns, too: what is needed is Ew = 1 in each round, given all before. Means may differ
+from round to round, as they do where a policy learns or the world changes: then m is the mean of those so far, and the
+interval after n rounds is for that mean. So intervals are not intersected with those before: they were for others.
 
 Howard, Ramdas, McAuliffe & Sekhon (2021); Karampatziakis, Mineiro & Ramdas (2021), "Off-policy confidence sequences";
 Waudby-Smith, Wu, Ramdas, Karampatziakis & Mineiro (2022), "Anytime-valid off-policy inference for contextual bandits".
@@ -41,7 +43,7 @@ TIMES = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sequence:
-    """The interval after each of some numbers of rounds, every one inside those before it."""
+    """The interval after each of some numbers of rounds, of the mean over these."""
 
     times: npt.NDArray[np.int64]
     low: Array
@@ -62,11 +64,7 @@ def sequence(evidence: Evidence | Pair, level: float) -> Sequence:
     doubt = (1.0 - level) / 2.0
     low = scale * _from_below(up / scale, times, doubt) + 1.0 - scale
     high = 1.0 - scale * _from_below(down / scale, times, doubt)
-    return Sequence(
-        times,
-        np.maximum.accumulate(np.clip(low, 1.0 - scale, 1.0)),
-        np.minimum.accumulate(np.clip(high, 1.0 - scale, 1.0)),
-    )
+    return Sequence(times, np.clip(low, 1.0 - scale, 1.0), np.clip(high, 1.0 - scale, 1.0))
 
 
 def boundary(variance: Array, doubt: float, rho: float = 1.0) -> Array:

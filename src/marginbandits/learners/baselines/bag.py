@@ -13,6 +13,7 @@ boosting".
 3
 """
 
+import math
 from typing import Annotated, Any, ClassVar, Unpack
 
 import numpy as np
@@ -35,6 +36,18 @@ Places = npt.NDArray[np.int64]
 
 
 @kernel
+def times(draw: float) -> float:
+    """How often a round counts: the Poisson(1) number whose distribution function first exceeds the draw."""
+    n, share = 0.0, math.exp(-1.0)
+    below = share
+    while draw >= below and share > 1e-20:
+        n += 1.0
+        share /= n
+        below += share
+    return n
+
+
+@kernel
 def _law_one(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
     states, votes = state[0], state[7]
     good = vote(states, columns, values, starts, mask, votes)
@@ -54,7 +67,7 @@ def _learn_one(
     rounds[0] += 1.0
     weight = 1.0 / (states.shape[1] * probability) if weighted else 1.0
     for policy in range(states.shape[0]):
-        count = noise[policy] if policy else 1.0
+        count = times(noise[policy]) if policy else 1.0
         if count > 0.0:
             learn_row(states[policy, action], totals[policy], span, columns, values, loss, weight * count, rate, work)
 
@@ -81,8 +94,10 @@ class Bag(OracleLearner):
     def _arrays(self) -> tuple[Any, ...]:
         return *super()._arrays(), np.empty((self.n_policies + 1, self.n_actions))
 
-    def _noise(self, n: int) -> Array:
-        return self._rng.poisson(1.0, (n, self.n_policies)).astype(float)
+    @property
+    def noisy(self) -> int:  # type: ignore[override]  # as many as there are policies
+        """Draws of a compiled round: how often it counts for each policy; the first pays no heed to its own."""
+        return self.n_policies
 
     def _laws(self, batch: Batch) -> Array:
         losses = (self._oracle.predict(batch, policy) for policy in range(self.n_policies))
@@ -90,9 +105,8 @@ class Bag(OracleLearner):
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         self._count()
-        counts = self._chance().poisson(1.0, self.n_policies)
-        counts[0] = 1
+        draws = self._chance().random(self.n_policies).tolist()
         weight = self._importance(len(one.mask), probability)
-        for policy, count in enumerate(counts.tolist()):
+        for policy, count in enumerate([1.0, *map(times, draws[1:])]):
             if count:
                 self._oracle.learn(one, action, loss, weight * count, policy)

@@ -115,7 +115,10 @@ class LinUCB(RidgeLearner):
 
     def _arrays(self) -> tuple[Any, ...]:
         slack = SLACK / self.regularisation
-        variances = (self._ridge.factor**2).sum(axis=1) + slack
+        factor = self._ridge.factor
+        variances = np.full(self._ridge.theta.shape, 1.0 / self.regularisation + slack)
+        for block in self._ridge.touched():
+            variances[block] = np.einsum("ij,ij->j", factor[block], factor[block]) + slack
         return *super()._arrays(), self.alpha, slack, variances, np.sqrt(variances)
 
     def _widths(self, batch: Batch) -> Array:

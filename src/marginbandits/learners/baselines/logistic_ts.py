@@ -43,7 +43,8 @@ from marginbandits.laws import move_together
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.swift import compiled_rounds
-from marginbandits.oracles.diagonal import Diagonal, prior_of, score_one
+from marginbandits.learners.swift_offers import compiled_offers
+from marginbandits.oracles.diagonal import Diagonal, prior_of, score_all, score_one
 from marginbandits.policies import race_of_normals
 from marginbandits.state import SQUARES, Field, zeros
 from marginbandits.types import Array, Mask
@@ -119,6 +120,21 @@ def _learn_wide(
 
 
 @kernel
+def _law_rows(columns: Places, values: Array, ends: Places, starts: Places, mask: Mask, state: Any, law: Array) -> None:
+    mean, deviation = np.empty(mask.shape[0]), np.empty(mask.shape[0])
+    score_all(state[0], state[1], state[3], values, columns, ends, True, starts, mean, deviation)
+    for k in range(mask.shape[0]):
+        deviation[k] *= state[2]
+    if not move_together(mean, deviation, starts, mask, law):
+        law[:] = np.nan
+
+
+@kernel
+def _learn_offer(columns: Places, values: Array, n: int, loss: float, probability: float, state: Any) -> None:
+    _update_filled(state[0][0], state[1][0], columns, values, 1.0 - loss, state[3])
+
+
+@kernel
 def _update_filled(
     means: Array, precisions: Array, columns: Places, values: Array, reward: float, share: float
 ) -> None:
@@ -142,6 +158,7 @@ class LogisticTS(Learner):
     changes_actions = True
     takes_sparse = True
     _compiled: ClassVar[Any] = compiled_rounds((_law_one, _learn_one), (_law_wide, _learn_wide))
+    _compiled_offers: ClassVar[Any] = compiled_offers(_law_rows, _learn_offer)
 
     @validated
     def __init__(

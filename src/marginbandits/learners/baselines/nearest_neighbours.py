@@ -17,8 +17,10 @@ array([0.01, 0.99])
 from typing import Annotated, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from marginbandits import laws
+from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
@@ -28,6 +30,35 @@ from marginbandits.types import Array
 from marginbandits.validation import Integer, Real, validated
 
 __all__ = ["NearestNeighbours"]
+
+Places = npt.NDArray[np.int64]
+
+
+@kernel
+def _means(
+    rows: Array, losses: Array, seen: Places, given: Array, shared: bool, starts: Places, near: Array, out: Array
+) -> None:
+    """ℓ̂ of each action of each context; `near` is for the distances and losses of the k nearest so far, in order."""
+    k = near.shape[1]
+    for i in range(starts.shape[0] - 1):
+        for a in range(starts[i + 1] - starts[i]):
+            block, x = (0, given[starts[i] + a]) if shared else (a, given[i])
+            n, total = min(seen[block], losses.shape[1]), 1.0
+            for j in range(k):
+                near[0, j], near[1, j] = np.inf, 0.0
+            for t in range(n):
+                far = 0.0
+                for j in range(x.shape[0]):
+                    far += (rows[block, t, j] - x[j]) * (rows[block, t, j] - x[j])
+                if far < near[0, k - 1]:
+                    at = k - 1
+                    while at > 0 and far < near[0, at - 1]:
+                        near[0, at], near[1, at] = near[0, at - 1], near[1, at - 1]
+                        at -= 1
+                    near[0, at], near[1, at] = far, losses[block, t]
+            for j in range(min(n, k)):
+                total += near[1, j]
+            out[starts[i] + a] = total / (min(n, k) + 2.0)
 
 
 class NearestNeighbours(Learner):
@@ -55,20 +86,13 @@ class NearestNeighbours(Learner):
         self._reservoir = Reservoir(n_blocks, self.memory, n_features)
         return {"reservoir": self._reservoir}
 
-    def _law(self, one: Batch) -> Array:
-        return laws.explored(laws.greedy(-self._predicted(one), one), one, self.epsilon)
+    def _laws(self, batch: Batch) -> Array:
+        return laws.explored(laws.greedy(-self._predicted(batch), batch), batch, self.epsilon)
 
     def _predicted(self, batch: Batch) -> Array:
-        rows = dense(batch.rows)
-        return np.array([self._mean(batch.block(a), rows[batch.row(a)]) for a in range(len(batch.mask))])
-
-    def _mean(self, block: int, x: Array) -> float:
-        n = self._reservoir.held(block)
-        losses = self._reservoir.losses[block, :n]
-        if n > self.k:
-            far = ((self._reservoir.rows[block, :n] - x) ** 2).sum(1)
-            losses = losses[np.argpartition(far, self.k - 1)[: self.k]]
-        return float((1.0 + losses.sum()) / (len(losses) + 2.0))
+        kept, near, out = self._reservoir, np.empty((2, min(self.k, self.memory))), np.empty(len(batch.mask))
+        _means(kept.rows, kept.losses, kept.seen, dense(batch.rows), batch.shared, batch.starts, near, out)
+        return out
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         block = one.block(action)

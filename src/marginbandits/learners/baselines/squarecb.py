@@ -22,9 +22,10 @@ from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch
 from marginbandits.features import Features
 from marginbandits.learners.options import MaybeActionCount, Options
-from marginbandits.learners.regression import OracleLearner, learn_oracle
+from marginbandits.learners.regression import OracleLearner, learn_offer, learn_oracle
 from marginbandits.learners.swift import compiled_rounds
-from marginbandits.oracles.online_regression import predict_one
+from marginbandits.learners.swift_offers import compiled_offers
+from marginbandits.oracles.online_regression import predict_all, predict_one
 from marginbandits.types import Array, Mask
 from marginbandits.validation import Instance, Real, validated
 
@@ -66,6 +67,12 @@ def _law_one(columns: Places, values: Array, starts: Places, mask: Mask, state: 
     return True
 
 
+@kernel
+def _law_rows(columns: Places, values: Array, ends: Places, starts: Places, mask: Mask, state: Any, law: Array) -> None:
+    predict_all(state[0][0], columns, values, ends, True, starts, law)
+    _weigh(law, starts, mask, state[7] * math.sqrt(state[3][0]), not state[6])
+
+
 class SquareCB(OracleLearner):
     """Inverse gap weighting: an action's probability falls with its predicted excess loss; `scale` sets how fast.
 
@@ -74,6 +81,7 @@ class SquareCB(OracleLearner):
 
     indifferent = True
     _compiled: ClassVar[Any] = compiled_rounds((_law_one, learn_oracle), (_law_one, learn_oracle))
+    _compiled_offers: ClassVar[Any] = compiled_offers(_law_rows, learn_offer)
 
     @validated
     def __init__(

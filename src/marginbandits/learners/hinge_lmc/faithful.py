@@ -17,6 +17,11 @@ These two weightings redraw the particle after every round, each draw from a new
 needs independent draws. Theirs are draws from P as it is when the loss arrives: for late feedback, logs, and rounds
 with a mask, the mixture is the right choice.
 
+Draws are hit-and-run lines, or Langevin's (`samplers.langevin`), and then there are two chains:
+
+    "theorem"     Algorithm 2: every draw from θ = 0, with u, λ, α = R²/N and m of `theory.hinge_lmc_tuning`; N steps
+    "practical"   u and α that `steps` steps can use, no λ, m = 16, from where the particle was; no theorem
+
 With surrogate="ramp" the potential and the play are those of the ramp φ = min(ψ, 1): a round that is wrong costs its
 weight and no more, so labels that are wrong far from the border are not believed. That is exponential weights over the
 ramp, the paper's inefficient algorithm (its bound is in `theory.exponential_weights`, for finite classes); lines of its
@@ -26,6 +31,10 @@ potential, which is not convex, are sampled exactly, and nothing is known of how
 exponential weights with exact draws (η larger, μ = 0). `from_theory` takes the printed one and refuses contexts of norm
 above 1; the class by itself takes the ideal one and shortens such rows to norm 1. The horizon T is part of the tuning:
 memory for T rounds is laid out at the start, and round T + 1 is refused, for the theorem ends there.
+
+The printed theorem needs a bound B of the scores that is at least 1 and at least γ: where scores are smaller, B = 1 is
+such a bound and is taken, and γ > B is refused by `from_theory`, as are a chain shorter than Algorithm 2's and T = 1,
+but for `outside_theory=True`. No condition says how well lines have mixed, or how many particles stand for P.
 
 Foster & Krishnamurthy (2018), "Contextual bandits with surrogate losses", Algorithms 1 and 2.
 
@@ -41,8 +50,9 @@ Traceback (most recent call last):
 ValueError: context must have norm at most 1, got a row of norm 5
 """
 
+import dataclasses
 import math
-import warnings
+from collections.abc import Iterable
 from typing import Annotated
 
 import numpy as np
@@ -51,13 +61,14 @@ from marginbandits import policies, weighting
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features, Identity
 from marginbandits.learners.base import Parts
+from marginbandits.learners.conditions import Condition, OutsideTheory
 from marginbandits.learners.horizon import HorizonLearner
 from marginbandits.projections import ball
 from marginbandits.samplers import HingePotential, RampPotential, hit_and_run, projected_langevin, uniform_ball
 from marginbandits.scores import Linear, SharedLinear
 from marginbandits.state import Field, zeros
 from marginbandits.surrogates import Hinge, Ramp
-from marginbandits.theory import Setting, exponential_weights_rate, hinge_lmc_tuning
+from marginbandits.theory import HingeLMCTuning, Setting, exponential_weights_rate, hinge_lmc_tuning
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Choice, Instance, Integer, OneOf, Real, Seed, validated
 
@@ -71,19 +82,25 @@ Sampler = Annotated[str, Choice("hit_and_run", "smoothed_langevin", "langevin")]
 Tuning = Annotated[str, Choice("printed", "ideal")]
 Surrogate = Annotated[str, Choice("hinge", "ramp")]
 Cap = Annotated[str, Choice("corrected", "printed")]
+Chain = Annotated[str, Choice("theorem", "practical")]
 
 _SMOOTHING_ERROR = 0.1
-"""How much capped Langevin chains may move the potential by smoothing it."""
+"""How much practical Langevin chains may move the potential by smoothing it."""
+
+_MOST_STEPS = 10**9
+_PRACTICAL_STEPS = 100
 
 
 class FaithfulHingeLMC(HorizonLearner):
     """Algorithm 1 with J = `n_particles` draws; `cap` is M: ⌈K√T⌉ ("corrected") or √T ("printed").
 
     `sampler` draws particles in `steps` steps each: exact lines ("hit_and_run"), or projected Langevin with the
-    smoothing in closed form or averaged over 16 draws. `long_contexts` says what becomes of rows of norm above 1.
+    smoothing in closed form, or averaged over draws; `chain` is whose. `long_contexts` says what becomes of rows of
+    norm above 1, `outside_theory` whether the theorem's conditions are held to.
     """
 
     journals = True
+    theorem = "Theorem proj_lmc"
 
     @validated
     def __init__(
@@ -99,9 +116,11 @@ class FaithfulHingeLMC(HorizonLearner):
         tuning: Tuning = "ideal",
         cap: Cap = "corrected",
         sampler: Sampler = "hit_and_run",
+        chain: Chain = "practical",
         steps: Count = 10,
         n_features: Annotated[int | None, OneOf(Integer(1), Instance(type(None)))] = None,
         long_contexts: Annotated[str, Choice("shorten", "refuse")] = "shorten",
+        outside_theory: OutsideTheory = None,
         features: Features = Identity(),  # noqa: B008  # a recipe, never changed
         seed: Seed = None,
     ) -> None:
@@ -110,20 +129,41 @@ class FaithfulHingeLMC(HorizonLearner):
             raise ValueError("surrogate='ramp' needs tuning='ideal' and sampler='hit_and_run', which know of it")
         self.horizon, self.margin, self.radius, self.surrogate = horizon, margin, radius, surrogate
         self.n_particles, self.weighting, self.tuning, self.cap = n_particles, weighting, tuning, cap
-        self.sampler, self.steps = sampler, steps
-        self.n_features, self.long_contexts = n_features, long_contexts
+        self.sampler, self.chain, self.steps = sampler, chain, steps
+        self.n_features, self.long_contexts, self.outside_theory = n_features, long_contexts, outside_theory
+        self._hold_to_theory()
+
+    def _needs(self, shared: bool) -> Iterable[Condition]:
+        kind = SharedLinear if shared else Linear
+        setting = self._setting(kind(self.n_actions, self.n_features or 1, radius=self.radius))
+        g, B, T = self.margin, setting.bound, self.horizon
+        size = 2.0 * setting.radius * setting.lipschitz * T * self.n_actions
+        if self.tuning == "ideal":
+            yield Condition("γ < 2RLTK", g < size, f"margin={g:g} and 2RLTK = {size:g}")
+        else:
+            yield Condition("γ <= B", g <= B, f"margin={g:g} and B = {B:g}")
+            yield Condition("T >= 2", T >= 2, f"horizon={T}")
+        if self.sampler != "hit_and_run":
+            asked = hinge_lmc_tuning(setting, version=self.cap).log10_steps if g < size / 2.0 else 0.0
+            yield Condition("draws within τ, and so μ > 0", self.tuning == "printed", f"tuning={self.tuning!r}")
+            yield Condition("Algorithm 2's chain", self.chain == "theorem", f"chain={self.chain!r}")
+            enough = math.log10(self.steps) >= asked - 1e-9
+            yield Condition(f"N = 10^{asked:.1f} Langevin steps for every draw", enough, f"steps={self.steps}")
+
+    def _setting(self, scores: Linear | SharedLinear) -> Setting:
+        return _setting_of(scores, self.horizon, self.margin, self.tuning)
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         zeros((self.n_actions, self.n_actions))  # refused now, where the score class would be too large
         kind = SharedLinear if shape.shared else Linear
         self._scores = kind(self.n_actions, n_features, radius=self.radius)
         self._surrogate = (Ramp if self.surrogate == "ramp" else Hinge)(self.margin)
-        setting = Setting.of(self._scores, self.horizon, self.margin)
-        tuned = hinge_lmc_tuning(setting, version=self.cap)
-        self.eta, self.mu = tuned.eta, tuned.mu
+        setting = self._setting(self._scores)
+        self.tuned: HingeLMCTuning = hinge_lmc_tuning(setting, version=self.cap)
+        self.eta, self.mu = self.tuned.eta, self.tuned.mu
         if self.tuning == "ideal":
             self.eta, self.mu = exponential_weights_rate(setting, surrogate=self.surrogate), 0.0
-        self._most_draws = math.ceil(tuned.cap)
+        self._most_draws = math.ceil(self.tuned.cap)
         self._costly = zeros((self.horizon, setting.dimension))  # φ of the rounds that cost something
         self._weights = zeros((self.horizon,))  # η w ℓ of those
         self._rounds = np.zeros(2, np.int64)  # how many those are, and how many rounds in all
@@ -196,7 +236,7 @@ class FaithfulHingeLMC(HorizonLearner):
         return self._moved(uniform_ball(n, self._scores.dimension, self.radius, self._rng))
 
     def _moved(self, start: Array) -> Array:
-        """`steps` steps of the sampler for P from the given points."""
+        """`steps` steps of the sampler for P from the given points; Algorithm 2 has its own start."""
         n = self._rounds[0]
         if n == 0:
             return start  # uniform already
@@ -204,8 +244,13 @@ class FaithfulHingeLMC(HorizonLearner):
         potential = kind(self._costly[:n], self._weights[:n], self.margin)
         if self.sampler == "hit_and_run":
             return hit_and_run(potential, start, self._rng, radius=self.radius, n_steps=self.steps)
-        u, step = potential.smoothing(_SMOOTHING_ERROR)
-        u, step = min(u, self.radius), min(step, 0.01 * self.radius**2 / self._scores.dimension)
+        if self.chain == "theorem":
+            u, ridge, start = self.tuned.smoothing, self.tuned.ridge, np.zeros_like(start)
+            step, n_draws = 10.0**self.tuned.log10_step, math.ceil(10.0**self.tuned.log10_draws)
+        else:
+            u, step = potential.smoothing(_SMOOTHING_ERROR)
+            u, step = min(u, self.radius), min(step, 0.01 * self.radius**2 / self._scores.dimension)
+            ridge, n_draws = 0.0, 16
         closed = self.sampler == "smoothed_langevin"
         return projected_langevin(
             potential.smoothed_gradient(u) if closed else potential.gradient,
@@ -215,8 +260,15 @@ class FaithfulHingeLMC(HorizonLearner):
             step=step,
             n_steps=self.steps,
             smoothing=0.0 if closed else u,
-            n_draws=16,
+            n_draws=1 if closed else n_draws,
+            ridge=ridge,
         )
+
+
+def _setting_of(scores: Linear | SharedLinear, horizon: int, margin: float, tuning: str) -> Setting:
+    """The class's constants; the printed theorem asks for a B of 1 at least, which bounds smaller scores too."""
+    setting = Setting.of(scores, horizon, margin)
+    return dataclasses.replace(setting, bound=max(1.0, setting.bound)) if tuning == "printed" else setting
 
 
 def _context(one: Batch) -> Array:
@@ -239,30 +291,33 @@ def from_theory(
     cap: Cap = "corrected",
     n_particles: Annotated[int | None, OneOf(Integer(1), Instance(type(None)))] = None,
     sampler: Sampler = "hit_and_run",
+    chain: Chain = "theorem",
     steps: Annotated[int | None, OneOf(Integer(1), Instance(type(None)))] = None,
     long_contexts: Annotated[str, Choice("shorten", "refuse")] = "refuse",
+    outside_theory: bool = False,
     seed: Seed = None,
 ) -> FaithfulHingeLMC:
     """Hinge-LMC with the paper's parameters, for vector or K x d contexts of width `n_features` and norm at most 1.
 
-    `n_particles` is 10 for the mixture and 1, as printed, otherwise. `steps` is the sampler's steps for a draw. The
-    theorem asks Langevin for N steps that nobody can wait for: without `steps` a warning says how many, and a hundred
-    are made, of a size that suits a hundred. Hit-and-run has no N: 10 lines from where each particle was, or 10 for
-    each dimension where every draw starts anew.
+    `n_particles` is 10 for the mixture and 1, as printed, otherwise. `steps` is the sampler's steps for a draw:
+    without it, the N of Algorithm 2 for Langevin, which nobody can wait for but at toy sizes, or 100 of the practical
+    chain. Hit-and-run has no N: 10 lines from where each particle was, or 10 for each dimension where every draw starts
+    anew.
     """
     restarts = weighting != "mixture"
-    dimension = max(1, n_actions - 1) * n_features
-    if steps is None and sampler != "hit_and_run":
-        steps = 100
-        setting = Setting.of(Linear(n_actions, n_features, radius=radius), horizon, margin)
-        asked = {version: hinge_lmc_tuning(setting, version=version) for version in ("printed", "corrected")}
-        warnings.warn(
-            f"the theorem asks for 10^{asked['printed'].log10_steps:.0f} Langevin steps for every draw (its proof, "
-            f"with constants, for 10^{asked['corrected'].log10_steps:.0f}), each averaging "
-            f"10^{asked['corrected'].log10_draws:.0f} gradients; {steps} are made, and the theorem does not cover "
-            "them: give steps= to choose, or sampler='hit_and_run'",
-            stacklevel=2,
-        )
+    if steps is None and sampler == "hit_and_run":
+        steps = 10 * max(1, n_actions - 1) * n_features if restarts else 10
+    elif steps is None:
+        steps = _PRACTICAL_STEPS
+        if chain == "theorem":
+            scores = Linear(n_actions, n_features, radius=radius)
+            asked = hinge_lmc_tuning(_setting_of(scores, horizon, margin, tuning), version=cap)
+            if asked.log10_steps > math.log10(_MOST_STEPS):
+                raise ValueError(
+                    f"steps must be at most {_MOST_STEPS:,}, and {_theorem_asks(asked)}; sampler='hit_and_run' is "
+                    "exact on every line, and chain='practical' with outside_theory=True makes a hundred steps"
+                )
+            steps = math.ceil(10.0**asked.log10_steps * (1.0 - 1e-9))  # a logarithm has no more digits
     return FaithfulHingeLMC(
         n_actions,
         horizon=horizon,
@@ -274,8 +329,15 @@ def from_theory(
         tuning=tuning,
         cap=cap,
         sampler=sampler,
-        steps=(10 * dimension if restarts else 10) if steps is None else steps,
+        chain=chain,
+        steps=steps,
         n_features=n_features,
         long_contexts=long_contexts,
+        outside_theory=outside_theory,
         seed=seed,
     )
+
+
+def _theorem_asks(asked: HingeLMCTuning) -> str:
+    steps, draws = asked.log10_steps, asked.log10_draws
+    return f"the theorem asks for 10^{steps:.0f} Langevin steps for every draw, each averaging 10^{draws:.0f} gradients"

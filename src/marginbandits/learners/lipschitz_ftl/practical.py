@@ -174,7 +174,7 @@ class LipschitzFTL(MetricContexts):
     def _near(self) -> Array:
         """Distances between all centres."""
         centres = self._net.held()
-        near = np.array([self._space.distances(one, centres) for one in centres])
+        near = np.array([self._space._distances(one, centres) for one in centres])
         if len(near) > 1:
             self._typical[0] = np.median(near[np.triu_indices(len(near), 1)])
         return near

@@ -11,6 +11,10 @@ p = 2, whatever the dimension. The guarantee is for contexts and losses drawn in
 With `surrogate="ramp"` leaders are sought for the ramp φ in place of ψ, and played in proportion to it. The ramp is not
 convex, and the guarantee, regret to min_f E Σ <ℓ, φ(f)>, would need its least; what is found is `oracles.ramp_erm`'s.
 
+The theorem needs scores within B = 1 (R√(1 - 1/K) <= 1; 2R(1 - 1/K) <= 1 for K x d contexts), leaders that are the
+least, and p >= 2 for the printed μ. `from_theory` refuses anything else, but for `outside_theory=True`; that rounds
+are independent draws from one law, and what an `oracle` of one's own finds, it cannot see.
+
 Foster & Krishnamurthy (2018), "Contextual bandits with surrogate losses", Algorithm 3.
 
 >>> agent = from_theory(n_features=2, n_actions=3, horizon=1000, margin=0.2, seed=0)
@@ -21,7 +25,7 @@ Foster & Krishnamurthy (2018), "Contextual bandits with surrogate losses", Algor
 array([0.1 , 0.1 , 0.81])
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -31,11 +35,13 @@ from marginbandits import laws
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features, Identity
 from marginbandits.learners.base import Parts
+from marginbandits.learners.conditions import Condition, OutsideTheory
 from marginbandits.learners.epochs import EpochLearner
 from marginbandits.oracles.hinge_erm import HingeERM
 from marginbandits.oracles.leader import Followed
 from marginbandits.oracles.ramp_erm import RampERM
 from marginbandits.projections import ball
+from marginbandits.scores import Linear, SharedLinear
 from marginbandits.surrogates import Hinge, Ramp
 from marginbandits.theory import smooth_ftl_floor
 from marginbandits.types import Array, Oracle, Surrogate
@@ -52,6 +58,7 @@ class FaithfulSmoothFTL(EpochLearner):
     is: the gap is None where the oracle has no certificate, and large where its evaluations ran out.
     """
 
+    theorem = "Theorem ftl"
     exempt: ClassVar[Mapping[str, str]] = {
         "better_than_uniform": "the theorem's μ keeps half of the play uniform over so few rounds"
     }
@@ -70,14 +77,22 @@ class FaithfulSmoothFTL(EpochLearner):
         oracle: Annotated[Oracle | None, OneOf(Instance(Oracle), Instance(type(None)))] = None,
         n_features: Annotated[int | None, OneOf(Integer(1), Instance(type(None)))] = None,
         long_contexts: Annotated[str, Choice("shorten", "refuse")] = "shorten",
+        outside_theory: OutsideTheory = None,
         features: Features = Identity(),  # noqa: B008  # a recipe, never changed
         seed: Seed = None,
     ) -> None:
         super().__init__(n_actions, features=features, seed=seed)
         self.horizon, self.margin, self.p = horizon, margin, p
         self.radius, self.version, self.surrogate, self.oracle = radius, version, surrogate, oracle
-        self.n_features, self.long_contexts = n_features, long_contexts
+        self.n_features, self.long_contexts, self.outside_theory = n_features, long_contexts, outside_theory
         self.mu = smooth_ftl_floor(n_actions, horizon, margin, p=p, version=version)
+        self._hold_to_theory()
+
+    def _needs(self, shared: bool) -> Iterable[Condition]:
+        B = (SharedLinear if shared else Linear)(self.n_actions, 1, radius=self.radius).bound
+        yield Condition("B <= 1", B <= 1.0 + 1e-12, f"B = {B:g} of radius={self.radius:g}")
+        yield Condition("leaders that are the least", self.surrogate == "hinge", "surrogate='ramp', which has no proof")
+        yield Condition("p >= 2 for the printed μ", self.version == "proof" or self.p >= 2.0, f"p={self.p:g}")
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         n_blocks = 1 if shape.shared else self.n_actions
@@ -96,9 +111,9 @@ class FaithfulSmoothFTL(EpochLearner):
 
     def _lead(
         self, rows: Array, actions: npt.NDArray[np.int64], losses: Array, weights: Array
-    ) -> tuple[float, float | None, bool]:
+    ) -> tuple[float, float | None, float, bool]:
         scores = self._followed.refit(rows, actions, losses, weights)
-        return float((losses * weights) @ self._values(scores)), self._followed.gap, True
+        return float((losses * weights) @ self._values(scores)), self._followed.gap, 0.0, True
 
 
 def from_theory(
@@ -113,6 +128,7 @@ def from_theory(
     surrogate: str = "hinge",
     oracle: Oracle | None = None,
     long_contexts: str = "refuse",
+    outside_theory: bool = False,
     seed: int | np.random.Generator | None = None,
 ) -> FaithfulSmoothFTL:
     """SmoothFTL with the paper's parameters, for vector or K x d contexts of width `n_features` and norm at most 1."""
@@ -127,5 +143,6 @@ def from_theory(
         oracle=oracle,
         n_features=n_features,
         long_contexts=long_contexts,
+        outside_theory=outside_theory,
         seed=seed,
     )

@@ -201,6 +201,7 @@ def _sharpened(values: Array, q: float, mask: Mask, out: Array) -> bool:
         for a in range(k):
             relative = values[i, a] / largest if largest > 0.0 else 1.0
             out[i, a] = relative**q if allowed[a] else 0.0
+        for a in range(k):
             total += out[i, a]
         for a in range(k):
             out[i, a] /= total

@@ -179,6 +179,7 @@ def _softmax(scores: Array, starts: Places) -> None:
         largest, total = some.max(), 0.0
         for a in range(some.shape[0]):
             some[a] = math.exp(some[a] - largest)
+        for a in range(some.shape[0]):
             total += some[a]
         for a in range(some.shape[0]):
             some[a] /= total

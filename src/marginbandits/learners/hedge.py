@@ -91,9 +91,9 @@ def average(scores: Table, q: Array, margins: Table, kind: int, mask: Mask, room
             _fill(scores, start, kind, 1.0 / margins[g], mask, level, room, total)
             idle = 0.0
             for n in range(size):
-                weight = q[g, start + n]
-                idle += weight if total[n] <= 0.0 else 0.0
-                total[n] = np.float32(weight) / total[n] if total[n] > 0.0 else np.float32(0.0)
+                idle += q[g, start + n] if total[n] <= 0.0 else 0.0
+            for n in range(size):
+                total[n] = np.float32(q[g, start + n]) / total[n] if total[n] > 0.0 else np.float32(0.0)
             for a in range(K):
                 if mask[a]:
                     values, part = room[a, :size], np.float32(0.0)  # short sums, exact enough for single precision

@@ -238,7 +238,10 @@ def _grow(weights: Array, squares: Array, largest: Array, values: Array) -> None
 def _learn_dense(
     state: Array, totals: Array, span: Array, values: Array, target: float, importance: float, rate: float, work: Array
 ) -> None:
-    """In passes without branches, over few enough arrays for processors to take several columns at once."""
+    """In passes without branches, over few enough arrays for processors to take several columns at once.
+
+    No pass both writes and sums: its sum would be rounded by where the arrays lie (`compiled`).
+    """
     span[0], span[1] = min(span[0], target), max(span[1], target)
     weights, squares, largest = state[0], state[1], state[2]
     total, n = 0.0, values.shape[0]
@@ -250,17 +253,18 @@ def _learn_dense(
         return
     grown, length, moved = 0.0, 0.0, 0.0
     for i in range(n):
-        x = abs(values[i])
-        squares[i] += gradient * x * x
-        grown += 1.0 if x > largest[i] else 0.0
+        squares[i] += gradient * values[i] * values[i]
+    for i in range(n):
+        grown += 1.0 if abs(values[i]) > largest[i] else 0.0
     if grown > 0.0:
         _grow(weights, squares, largest, values)
     for i in range(n):
         x = abs(values[i])
         seen = min(x, squares[i]) > 0.0
-        size = largest[i] if seen else 1.0
-        share = x / size if seen else 0.0
-        work[i] = 1.0 / (size * math.sqrt(squares[i])) if seen else 0.0
+        work[i] = 1.0 / (largest[i] * math.sqrt(squares[i])) if seen else 0.0
+    for i in range(n):
+        x = abs(values[i])
+        share = x / largest[i] if work[i] > 0.0 else 0.0
         length += share * share
         moved += x * x * work[i]
     if moved > 0.0 and length > 0.0:

@@ -111,6 +111,7 @@ def _lines(
             square = 0.0
             for c in range(d):
                 theta[j, c] += t * lines[j, step, c]
+            for c in range(d):
                 square += theta[j, c] * theta[j, c]
             if square > radius * radius:  # by rounding only
                 for c in range(d):
@@ -154,8 +155,9 @@ def _place(a: Array, k: Array, weights: Array, low: float, high: float, draw: Ar
             mass[p] = width * left_density * (1.0 - z / 2.0 * (1.0 - z / 3.0 * (1.0 - z / 4.0 * (1.0 - z / 5.0))))
         else:
             mass[p] = width * (left_density - right_density) / z
-        total += mass[p]
         left_density = right_density
+    for p in range(count + 1):
+        total += mass[p]
     left, piece = draw[0] * total, 0
     for p in range(count + 1):
         if mass[p] > 0.0:

@@ -106,6 +106,7 @@ def _learn_one(
         bonus = 0.0
         for a in range(K):
             share[a] += votes[policy, a] / n_policies if policy < n_policies else 0.0
+        for a in range(K):
             bonus += psi * floor * max(share[a], floor) if mask[a] else 0.0
     rounds[0] += 1.0
 

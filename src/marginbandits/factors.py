@@ -25,8 +25,10 @@ array([[0.5, 0. ],
 """
 
 import math
+from typing import Any
 
 from marginbandits.compiled import kernel
+from marginbandits.lanes import WIDTH, each, eight, put, total
 from marginbandits.types import Array
 
 __all__ = ["carlson", "dot", "square_norm"]
@@ -64,27 +66,58 @@ def square_norm(block: Array, row: Array) -> float:
 
 
 @kernel
+def _four(factor: Array, i: int, row: Array) -> Any:
+    """<C_i, z> of four rows from i on; what they have beyond the diagonal is 0."""
+    r0, r1, r2, r3 = factor[i], factor[i + 1], factor[i + 2], factor[i + 3]
+    v0 = v1 = v2 = v3 = each(row.dtype.type(0.0))
+    wide = min(-(-(i + 4) // WIDTH), row.shape[0] // WIDTH) * WIDTH
+    for j in range(0, wide, WIDTH):
+        z = eight(row, j)
+        v0 = v0 + eight(r0, j) * z
+        v1 = v1 + eight(r1, j) * z
+        v2 = v2 + eight(r2, j) * z
+        v3 = v3 + eight(r3, j) * z
+    f0, f1, f2, f3 = total(v0), total(v1), total(v2), total(v3)
+    for j in range(wide, i + 4):
+        f0 += r0[j] * row[j]
+        f1 += r1[j] * row[j]
+        f2 += r2[j] * row[j]
+        f3 += r3[j] * row[j]
+    return f0, f1, f2, f3
+
+
+@kernel
 def carlson(factor: Array, row: Array, gain: Array, kept: Array) -> float:
     """C of A + zzᵀ from C of A; `gain`, given as zeros, becomes (A + zzᵀ)⁻¹z. Returns zᵀA⁻¹z, for the A before.
 
-    `kept` becomes C as it was up to the diagonal, unless it is empty; beyond it is given as zeros.
+    `kept` becomes C as it was up to the diagonal, unless it is empty; beyond it is given as zeros. Rows may go on in
+    zeros, z too: those that are a multiple of eight wide, and begin where a line of memory does, are the fastest.
     """
-    d, number, zero = row.shape[0], row.dtype.type, row.dtype.type(0.0)
-    alpha, root, keeping = 1.0, 1.0, kept.shape[0] > 0
-    full = d - d % 4
-    for i in range(0, full, 4):  # four rows at once; what they have beyond the diagonal is 0, and so is the gain there
-        r0, r1, r2, r3 = factor[i], factor[i + 1], factor[i + 2], factor[i + 3]
-        f0, f1, f2, f3 = zero, zero, zero, zero
-        for j in range(i + 4):
+    d, number, zero = factor.shape[0], row.dtype.type, row.dtype.type(0.0)
+    alpha, root, few = 1.0, 1.0, d % 4
+    if kept.shape[0] > 0:
+        for i in range(d):
+            before, after = factor[i], kept[i]
+            for j in range(i + 1):
+                after[j] = before[j]
+    for i in range(few):
+        r0, f0 = factor[i], zero
+        for j in range(i + 1):
             f0 += r0[j] * row[j]
-            f1 += r1[j] * row[j]
-            f2 += r2[j] * row[j]
-            f3 += r3[j] * row[j]
-        if keeping:
-            for k in range(i, i + 4):
-                before, after = factor[k], kept[k]
-                for j in range(i + 4):
-                    after[j] = before[j]
+        a0 = alpha + f0 * f0
+        q0 = math.sqrt(a0)
+        s0 = 1.0 / (root * q0)
+        k0, m0, alpha, root = number(alpha * s0), number(f0 * s0), a0, q0
+        for j in range(i + 1):
+            e0 = r0[j]
+            r0[j] = k0 * e0 - m0 * gain[j]
+            gain[j] += f0 * e0
+    n0 = n1 = n2 = n3 = zero
+    if d > few:
+        n0, n1, n2, n3 = _four(factor, few, row)
+    for i in range(few, d, 4):
+        r0, r1, r2, r3 = factor[i], factor[i + 1], factor[i + 2], factor[i + 3]
+        f0, f1, f2, f3 = n0, n1, n2, n3
         a0 = alpha + f0 * f0
         a1 = a0 + f1 * f1
         a2 = a1 + f2 * f2
@@ -94,30 +127,29 @@ def carlson(factor: Array, row: Array, gain: Array, kept: Array) -> float:
         k0, k1, k2, k3 = number(alpha * s0), number(a0 * s1), number(a1 * s2), number(a2 * s3)
         m0, m1, m2, m3 = number(f0 * s0), number(f1 * s1), number(f2 * s2), number(f3 * s3)
         alpha, root = a3, q3
-        for j in range(i + 4):
-            g, c0, c1, c2, c3 = gain[j], r0[j], r1[j], r2[j], r3[j]
-            r0[j] = k0 * c0 - m0 * g
-            g += f0 * c0
-            r1[j] = k1 * c1 - m1 * g
-            g += f1 * c1
-            r2[j] = k2 * c2 - m2 * g
-            g += f2 * c2
-            r3[j] = k3 * c3 - m3 * g
-            gain[j] = g + f3 * c3
-    for i in range(full, d):
-        r0, f0 = factor[i], zero
-        for j in range(i + 1):
-            f0 += r0[j] * row[j]
-        a0 = alpha + f0 * f0
-        q0 = math.sqrt(a0)
-        s0 = 1.0 / (root * q0)
-        k0, m0, alpha, root = number(alpha * s0), number(f0 * s0), a0, q0
-        for j in range(i + 1):
-            c0 = r0[j]
-            if keeping:
-                kept[i, j] = c0
-            r0[j] = k0 * c0 - m0 * gain[j]
-            gain[j] += f0 * c0
-    for i in range(d):
-        gain[i] /= alpha
+        if i + 4 < d:  # the next four meanwhile: they wait for no square root
+            n0, n1, n2, n3 = _four(factor, i + 4, row)
+        wide = min(-(-(i + 4) // WIDTH), row.shape[0] // WIDTH) * WIDTH
+        for j in range(0, wide, WIDTH):
+            g, c0, c1, c2, c3 = eight(gain, j), eight(r0, j), eight(r1, j), eight(r2, j), eight(r3, j)
+            put(r0, j, each(k0) * c0 - each(m0) * g)
+            g = g + each(f0) * c0
+            put(r1, j, each(k1) * c1 - each(m1) * g)
+            g = g + each(f1) * c1
+            put(r2, j, each(k2) * c2 - each(m2) * g)
+            g = g + each(f2) * c2
+            put(r3, j, each(k3) * c3 - each(m3) * g)
+            put(gain, j, g + each(f3) * c3)
+        for j in range(wide, i + 4):
+            b, e0, e1, e2, e3 = gain[j], r0[j], r1[j], r2[j], r3[j]
+            r0[j] = k0 * e0 - m0 * b
+            b += f0 * e0
+            r1[j] = k1 * e1 - m1 * b
+            b += f1 * e1
+            r2[j] = k2 * e2 - m2 * b
+            b += f2 * e2
+            r3[j] = k3 * e3 - m3 * b
+            gain[j] = b + f3 * e3
+    for j in range(d):
+        gain[j] /= alpha
     return alpha - 1.0

@@ -250,7 +250,7 @@ class Swift:
         for first in range(0, len(contexts), step):
             some = slice(first, first + step)
             told = np.where(losses[some] < FAINTEST, 0.0, losses[some])
-            rows = contexts[some].copy() if isinstance(contexts, np.ndarray) else contexts.between(some)
+            rows = contexts[some] if isinstance(contexts, np.ndarray) else contexts.between(some)
             rows = as_sparse(rows) if self._sparse else dense(rows)
             kept = (laws[some] if len(laws) > 1 else laws).reshape(-1)
             held = self._holding(told, self._everything, actions[some], probabilities[some], kept)
@@ -261,7 +261,7 @@ class Swift:
 
 
 def _plain(array: Any) -> Any:
-    return array if array.flags.carray else array.copy()
+    return array if array.flags.c_contiguous and array.flags.aligned else array.copy()
 
 
 def _refuse(rows: Rows, done: int) -> None:

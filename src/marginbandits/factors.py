@@ -8,8 +8,8 @@ The update goes once over C, four rows at a time: f = Cz of these, then, with α
 
     C_i <- √(α_{i-1}/α_i) C_i - f_i/√(α_{i-1}α_i) g,   g <- g + f_i C_i
 
-so that rows are still at hand when they change; nothing waits for a square root but the row that it is for. At the end
-g/α is the gain (A + zzᵀ)⁻¹z.
+so that rows are still at hand when they change. f of the next four is made before these change: nothing waits for a
+square root. At the end g/α is the gain (A + zzᵀ)⁻¹z.
 
 Sums have the precision of the row, single or double, which is to be that of C.
 

@@ -21,10 +21,10 @@ from typing import Any
 import numba
 import numpy as np
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic, models, overload, register_model
 
-__all__ = ["WIDTH", "each", "eight", "put", "total"]
+__all__ = ["WIDTH", "each", "eight", "put", "roots", "sizes", "total", "where"]
 
 WIDTH = 8
 _FAST_MATH = ("reassoc", "contract")
@@ -97,6 +97,35 @@ def _total(typing: Any, value: Any) -> Any:
     return value.dtype(value), code
 
 
+def _called(name: str) -> Any:
+    """A function of each of the eight that the compiler knows by name."""
+
+    @intrinsic
+    def function(typing: Any, value: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            vector = _vector(value.dtype)
+            known = f"llvm.{name}.v{WIDTH}f{value.dtype.bitwidth}"
+            return builder.call(
+                cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector]), known), given
+            )
+
+        return value(value), code
+
+    return function
+
+
+_roots, _sizes = _called("sqrt"), _called("fabs")
+
+
+@intrinsic
+def _where(typing: Any, sign: Any, value: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        zero = ir.Constant(_vector(value.dtype), [0.0] * WIDTH)
+        return builder.select(builder.fcmp_ordered(">", given[0], zero), given[1], zero)
+
+    return value(sign, value), code
+
+
 def _arithmetic(symbol: Any, name: str) -> None:
     @intrinsic
     def both(typing: Any, left: Any, right: Any) -> Any:
@@ -113,7 +142,12 @@ def _arithmetic(symbol: Any, name: str) -> None:
         return done if isinstance(left, _EightType) and left == right else None
 
 
-for _symbol, _name in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul")):
+for _symbol, _name in (
+    (operator.add, "fadd"),
+    (operator.sub, "fsub"),
+    (operator.mul, "fmul"),
+    (operator.truediv, "fdiv"),
+):
     _arithmetic(_symbol, _name)
 
 eight: Any = _eight if _COMPILED else lambda array, j: array[j : j + WIDTH].copy()
@@ -124,3 +158,9 @@ each: Any = _each if _COMPILED else lambda number: np.full(WIDTH, number)
 """The same number eight times."""
 total: Any = _total if _COMPILED else lambda value: value.dtype.type(value.sum())
 """The sum of the eight."""
+roots: Any = _roots if _COMPILED else np.sqrt
+"""The square root of each."""
+sizes: Any = _sizes if _COMPILED else np.abs
+"""Each without its sign."""
+where: Any = _where if _COMPILED else lambda sign, value: np.where(sign > 0.0, value, 0.0)
+"""The second where the first is above 0, and 0 elsewhere."""

@@ -28,7 +28,7 @@ import math
 from typing import Any
 
 from marginbandits.compiled import kernel
-from marginbandits.lanes import WIDTH, each, eight, put, total
+from marginbandits.lanes import each, line, put, total, width
 from marginbandits.types import Array
 
 __all__ = ["carlson", "dot", "square_norm"]
@@ -70,13 +70,14 @@ def _four(factor: Array, i: int, row: Array) -> Any:
     """<C_i, z> of four rows from i on; what they have beyond the diagonal is 0."""
     r0, r1, r2, r3 = factor[i], factor[i + 1], factor[i + 2], factor[i + 3]
     v0 = v1 = v2 = v3 = each(row.dtype.type(0.0))
-    wide = min(-(-(i + 4) // WIDTH), row.shape[0] // WIDTH) * WIDTH
-    for j in range(0, wide, WIDTH):
-        z = eight(row, j)
-        v0 = v0 + eight(r0, j) * z
-        v1 = v1 + eight(r1, j) * z
-        v2 = v2 + eight(r2, j) * z
-        v3 = v3 + eight(r3, j) * z
+    many = width(row)
+    wide = min(-(-(i + 4) // many), row.shape[0] // many) * many
+    for j in range(0, wide, many):
+        z = line(row, j)
+        v0 = v0 + line(r0, j) * z
+        v1 = v1 + line(r1, j) * z
+        v2 = v2 + line(r2, j) * z
+        v3 = v3 + line(r3, j) * z
     f0, f1, f2, f3 = total(v0), total(v1), total(v2), total(v3)
     for j in range(wide, i + 4):
         f0 += r0[j] * row[j]
@@ -91,10 +92,10 @@ def carlson(factor: Array, row: Array, gain: Array, kept: Array) -> float:
     """C of A + zzᵀ from C of A; `gain`, given as zeros, becomes (A + zzᵀ)⁻¹z. Returns zᵀA⁻¹z, for the A before.
 
     `kept` becomes C as it was up to the diagonal, unless it is empty; beyond it is given as zeros. Rows may go on in
-    zeros, z too: those that are a multiple of eight wide, and begin where a line of memory does, are the fastest.
+    zeros, z too: those that begin and end where lines of memory do are the fastest.
     """
     d, number, zero = factor.shape[0], row.dtype.type, row.dtype.type(0.0)
-    alpha, root, few = 1.0, 1.0, d % 4
+    alpha, root, few, many = 1.0, 1.0, d % 4, width(row)
     if kept.shape[0] > 0:
         for i in range(d):
             before, after = factor[i], kept[i]
@@ -129,9 +130,9 @@ def carlson(factor: Array, row: Array, gain: Array, kept: Array) -> float:
         alpha, root = a3, q3
         if i + 4 < d:  # the next four meanwhile: they wait for no square root
             n0, n1, n2, n3 = _four(factor, i + 4, row)
-        wide = min(-(-(i + 4) // WIDTH), row.shape[0] // WIDTH) * WIDTH
-        for j in range(0, wide, WIDTH):
-            g, c0, c1, c2, c3 = eight(gain, j), eight(r0, j), eight(r1, j), eight(r2, j), eight(r3, j)
+        wide = min(-(-(i + 4) // many), row.shape[0] // many) * many
+        for j in range(0, wide, many):
+            g, c0, c1, c2, c3 = line(gain, j), line(r0, j), line(r1, j), line(r2, j), line(r3, j)
             put(r0, j, each(k0) * c0 - each(m0) * g)
             g = g + each(f0) * c0
             put(r1, j, each(k1) * c1 - each(m1) * g)

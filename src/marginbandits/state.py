@@ -25,6 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.lanes import LINE
+
 __all__ = [
     "COUNT",
     "HUGE",
@@ -49,9 +51,6 @@ HUGE = 1e140
 
 SQUARES = 1e250
 """What no sum of squares in a state exceeds."""
-
-LINE = 64
-"""Bytes of a line of memory."""
 
 COUNT = 2**53
 """Where counting ends, as it does in floats: one more is as many."""
@@ -88,7 +87,7 @@ def zeros(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> npt.NDAr
 
 
 def aligned(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
-    """`np.zeros` that begin where a line of memory does, which is what a processor reads at once."""
+    """`np.zeros` that begin where a line of memory does."""
     size = math.prod(shape if isinstance(shape, tuple) else (shape,)) * np.dtype(dtype).itemsize
     whole = np.zeros(size + LINE, np.uint8)
     first = -whole.ctypes.data % LINE

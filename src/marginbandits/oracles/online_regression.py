@@ -34,7 +34,7 @@ import numpy.typing as npt
 
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Rows, Sparse
-from marginbandits.lanes import WIDTH, each, eight, put, roots, sizes, total, where
+from marginbandits.lanes import across, each, line, put, roots, sizes, total, where, width
 from marginbandits.state import HUGE, SQUARES, Field, Journal, Record, aligned, zeros
 from marginbandits.types import Array
 
@@ -55,7 +55,7 @@ class OnlineRegression(Record):
         self, n_policies: int, n_blocks: int, n_features: int, learning_rate: float, *, sparse: bool = False
     ) -> None:
         self.learning_rate, self.n_features = learning_rate, n_features
-        wide = n_features if sparse else -(-n_features // WIDTH) * WIDTH  # beyond n_features, all is 0
+        wide = n_features if sparse else across(n_features)  # beyond n_features, all is 0
         if sparse:
             self.state = zeros((n_features, 3, n_policies, n_blocks)).transpose(2, 3, 1, 0)
         else:
@@ -243,10 +243,10 @@ def _grow(weights: Array, squares: Array, largest: Array, values: Array) -> None
 @kernel
 def widened(values: Array, work: Array) -> Array:
     """A dense row with zeros up to a multiple of eight: itself if it is one, else as the beginning of `work`."""
-    n = values.shape[0]
-    if n % WIDTH == 0:
+    n, many = values.shape[0], width(values)
+    if n % many == 0:
         return values
-    wide = work[: n + WIDTH - n % WIDTH]
+    wide = work[: n + many - n % many]
     for i in range(n):
         wide[i] = values[i]
     for i in range(n, wide.shape[0]):
@@ -265,10 +265,10 @@ def _learn_dense(
     weights, squares, largest, rates = state[0], state[1], state[2], work[wide : 2 * wide]
     none = each(0.0)
     sums, grown, length, moved = none, none, none, none
-    for i in range(0, wide, WIDTH):
-        x = eight(z, i)
-        sums = sums + eight(weights, i) * x
-        grown = grown + where(sizes(x) - eight(largest, i), each(1.0))
+    for i in range(0, wide, width(z)):
+        x = line(z, i)
+        sums = sums + line(weights, i) * x
+        grown = grown + where(sizes(x) - line(largest, i), each(1.0))
     error = target - min(max(total(sums), span[0]), span[1])
     gradient = 4.0 * error * error * importance
     if not gradient > 0.0:  # nothing to learn, or too little for a number
@@ -278,12 +278,12 @@ def _learn_dense(
             squares[i] += gradient * z[i] * z[i]
         _grow(weights, squares, largest, z)
         gradient = 0.0
-    for i in range(0, wide, WIDTH):
-        x = eight(z, i)
-        square = eight(squares, i) + each(gradient) * x * x
+    for i in range(0, wide, width(z)):
+        x = line(z, i)
+        square = line(squares, i) + each(gradient) * x * x
         put(squares, i, square)
         seen = where(sizes(x), square)
-        root, size = roots(square), eight(largest, i)
+        root, size = roots(square), line(largest, i)
         share = where(seen, sizes(x) / size)
         steep = where(seen, each(1.0) / (size * root))
         put(rates, i, steep)
@@ -291,8 +291,8 @@ def _learn_dense(
         moved = moved + x * x * steep
     if total(moved) > 0.0 and total(length) > 0.0:
         step = each(_step(totals, error, importance, total(length), total(moved), rate))
-        for i in range(0, wide, WIDTH):
-            put(weights, i, eight(weights, i) + step * eight(z, i) * eight(rates, i))
+        for i in range(0, wide, width(z)):
+            put(weights, i, line(weights, i) + step * line(z, i) * line(rates, i))
 
 
 @kernel

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Rows, dense
 from marginbandits.factors import carlson, dot, square_norm
-from marginbandits.lanes import WIDTH
+from marginbandits.lanes import across
 from marginbandits.state import COUNT, Field, Journal, Record, aligned, zeros
 from marginbandits.types import Array
 
@@ -46,8 +46,8 @@ class Ridge(Record):
         self, n_blocks: int, n_features: int, regularisation: float, dtype: type[np.floating[Any]] = np.float64
     ) -> None:
         self.n_features = n_features
-        width = -(-n_features // WIDTH) * WIDTH
-        self.models: Array = zeros((n_blocks, n_features + 1, width), dtype)  # of each block C, then θ; beyond d 0
+        shape = n_blocks, n_features + 1, across(n_features, dtype)
+        self.models: Array = zeros(shape, dtype)  # of each block C, then θ; beyond d 0
         self.regularisation = regularisation
         self._begin()
         self._room = np.zeros(0)  # the gain of the last observation, its row as it counts, and zᵀA⁻¹z

@@ -37,32 +37,10 @@ __all__ = ["carlson", "dot", "square_norm"]
 @kernel
 def dot(weights: Array, row: Array) -> float:
     """<θ, z>, for other kernels too."""
-    total = row.dtype.type(0.0)
+    product = row.dtype.type(0.0)
     for j in range(row.shape[0]):
-        total += weights[j] * row[j]
-    return total
-
-
-@kernel
-def square_norm(block: Array, row: Array) -> float:
-    """‖Cz‖² for lower triangular C, for other kernels too."""
-    total, zero = 0.0, row.dtype.type(0.0)
-    d = row.shape[0]
-    full = d - d % 4
-    for i in range(0, full, 4):  # four rows at once; what they have beyond the diagonal is 0
-        f0, f1, f2, f3 = zero, zero, zero, zero
-        for j in range(i + 4):
-            f0 += block[i, j] * row[j]
-            f1 += block[i + 1, j] * row[j]
-            f2 += block[i + 2, j] * row[j]
-            f3 += block[i + 3, j] * row[j]
-        total += f0 * f0 + f1 * f1 + f2 * f2 + f3 * f3
-    for i in range(full, d):
-        f = zero
-        for j in range(i + 1):
-            f += block[i, j] * row[j]
-        total += f * f
-    return total
+        product += weights[j] * row[j]
+    return product
 
 
 @kernel
@@ -88,6 +66,21 @@ def _four(factor: Array, i: int, row: Array) -> Any:
 
 
 @kernel
+def square_norm(block: Array, row: Array) -> float:
+    """‖Cz‖² for lower triangular C, for other kernels too."""
+    norm, d = 0.0, row.shape[0]
+    for i in range(d % 4):
+        f = row.dtype.type(0.0)
+        for j in range(i + 1):
+            f += block[i, j] * row[j]
+        norm += f * f
+    for i in range(d % 4, d, 4):
+        f0, f1, f2, f3 = _four(block, i, row)
+        norm += f0 * f0 + f1 * f1 + f2 * f2 + f3 * f3
+    return norm
+
+
+@kernel
 def carlson(factor: Array, row: Array, gain: Array, kept: Array) -> float:
     """C of A + zzᵀ from C of A; `gain`, given as zeros, becomes (A + zzᵀ)⁻¹z. Returns zᵀA⁻¹z, for the A before.
 
@@ -96,11 +89,7 @@ def carlson(factor: Array, row: Array, gain: Array, kept: Array) -> float:
     """
     d, number, zero = factor.shape[0], row.dtype.type, row.dtype.type(0.0)
     alpha, root, few, many = 1.0, 1.0, d % 4, width(row)
-    if kept.shape[0] > 0:
-        for i in range(d):
-            before, after = factor[i], kept[i]
-            for j in range(i + 1):
-                after[j] = before[j]
+    keeping = kept.shape[0] > 0
     for i in range(few):
         r0, f0 = factor[i], zero
         for j in range(i + 1):
@@ -111,6 +100,8 @@ def carlson(factor: Array, row: Array, gain: Array, kept: Array) -> float:
         k0, m0, alpha, root = number(alpha * s0), number(f0 * s0), a0, q0
         for j in range(i + 1):
             e0 = r0[j]
+            if keeping:
+                kept[i, j] = e0
             r0[j] = k0 * e0 - m0 * gain[j]
             gain[j] += f0 * e0
     n0 = n1 = n2 = n3 = zero
@@ -133,6 +124,11 @@ def carlson(factor: Array, row: Array, gain: Array, kept: Array) -> float:
         wide = min(-(-(i + 4) // many), row.shape[0] // many) * many
         for j in range(0, wide, many):
             g, c0, c1, c2, c3 = line(gain, j), line(r0, j), line(r1, j), line(r2, j), line(r3, j)
+            if keeping:
+                put(kept[i], j, c0)
+                put(kept[i + 1], j, c1)
+                put(kept[i + 2], j, c2)
+                put(kept[i + 3], j, c3)
             put(r0, j, each(k0) * c0 - each(m0) * g)
             g = g + each(f0) * c0
             put(r1, j, each(k1) * c1 - each(m1) * g)
@@ -143,6 +139,8 @@ def carlson(factor: Array, row: Array, gain: Array, kept: Array) -> float:
             put(gain, j, g + each(f3) * c3)
         for j in range(wide, i + 4):
             b, e0, e1, e2, e3 = gain[j], r0[j], r1[j], r2[j], r3[j]
+            if keeping:
+                kept[i, j], kept[i + 1, j], kept[i + 2, j], kept[i + 3, j] = e0, e1, e2, e3
             r0[j] = k0 * e0 - m0 * b
             b += f0 * e0
             r1[j] = k1 * e1 - m1 * b

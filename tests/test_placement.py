@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from marginbandits.compiled import _FAST_MATH, kernel
+from marginbandits.lanes import across
 from marginbandits.oracles.online_regression import _learn_one
 from marginbandits.types import Array
 from tests.naive import TWINS
@@ -89,17 +90,19 @@ def test_no_kernel_sums_while_it_writes() -> None:
 
 @pytest.mark.parametrize("d", [9, 20, 101])
 def test_a_step_of_online_regression_is_the_same_wherever_its_arrays_lie(d: int) -> None:
-    rng = np.random.default_rng(0)
-    parts = [np.abs(rng.normal(size=9 * d)), np.array([10.0, 9.0]), np.array([0.0, 1.0]), rng.normal(size=d)]
-    parts += [np.zeros(d), np.zeros(3 * d + 6)]
+    rng, wide = np.random.default_rng(0), across(d)
+    before = np.zeros((3, 3, wide))
+    before[..., :d] = np.abs(rng.normal(size=(3, 3, d)))
+    parts = [before.ravel(), np.array([10.0, 9.0]), np.array([0.0, 1.0]), rng.normal(size=d)]
+    parts += [np.zeros(2 * wide), np.zeros(3 * wide + 6)]
     learnt = set()
     for _ in range(500):
-        pool, at, placed = np.zeros(20 * d + 500), int(rng.integers(8)), {}
+        pool, at, placed = np.zeros(20 * wide + 500), int(rng.integers(8)), {}
         for part in rng.permutation(len(parts)):
             placed[part] = pool[at : at + len(parts[part])]
             placed[part][:] = parts[part]
             at += len(parts[part]) + int(rng.integers(40))
         state, totals, span, values, work, last = (placed[part] for part in range(len(parts)))
-        _learn_one(state.reshape(3, 3, d), totals, span, values[None], 0, 1, 0.3, 1.0, 0.5, work, last, 4)
+        _learn_one(state.reshape(3, 3, wide), totals, span, values[None], 0, 1, 0.3, 1.0, 0.5, work, last, 4)
         learnt.add((state.tobytes(), totals.tobytes()))
     assert len(learnt) == 1

@@ -27,9 +27,11 @@ from limited.loops import (
     weighed,
     widths,
 )
+from marginbandits.lanes import across
 from marginbandits.oracles.extra_trees import grow, joined
 from marginbandits.oracles.two_sided import two_sided_leader
 from marginbandits.samplers import HingePotential
+from marginbandits.state import aligned
 from marginbandits.types import Array
 
 Run = Callable[[int], object]
@@ -60,9 +62,9 @@ class Kernel(NamedTuple):
 def ridge(d: int, precision: type[np.floating[Any]]) -> Kernel:
     """C is read once, for f = Cz (2 a number) and the update (5 a number), and kept as it was."""
     rng, half, size = np.random.default_rng(0), d * (d + 1) / 2, np.dtype(precision).itemsize
-    model, rows = np.zeros((d + 1, d), precision), rng.standard_normal((64, d)).astype(precision)
+    model, rows = aligned((d + 1, across(d, precision)), precision), rng.standard_normal((64, d)).astype(precision)
     model[range(d), range(d)] = 1.0
-    room, kept = np.zeros(2 * d + 1, precision), np.zeros((d + 1, d), precision)
+    room, kept = aligned(2 * across(d, precision) + 1, precision), aligned((d + 1, across(d, precision)), precision)
     f, out = 0.1 * rows[0], np.empty(d, precision)
     return Kernel(
         "ridge update",
@@ -99,8 +101,8 @@ def width(d: int, precision: type[np.floating[Any]]) -> Kernel:
 def regression(d: int, K: int = 10) -> list[Kernel]:
     """Weights once to predict, 2 a number; to learn, weights, squares and largest inputs of one action once each."""
     rng = np.random.default_rng(0)
-    states, rows = np.zeros((K, 3, d)), rng.standard_normal((64, d))
-    none, out, work, values = np.empty((1, 0), np.int64), np.zeros(K), np.empty(d), 1.0 + rng.random(d)
+    states, rows = aligned((K, 3, across(d))), rng.standard_normal((64, d))
+    none, out, work, values = np.empty((1, 0), np.int64), np.zeros(K), aligned(2 * across(d)), 1.0 + rng.random(d)
     totals, span = np.zeros(2), np.array([0.0, 1.0])
     result, state = np.empty(d), np.ones(2)
     learn = Kernel(

@@ -14,9 +14,9 @@ Who still runs such a state compiles again.
 Kernels that call kernels take them in whole (`inline`): left to the linker, that would happen where both are compiled
 and not where one is read from disk, and a sum would be rounded one way or the other.
 
-No loop both sums floats and writes to an array. Several columns can be taken at once only where what is written is not
-read as well; processors are told to find out by how near the arrays lie, and add up one by one where they lie near each
-other: then a sum would be rounded by where the memory happened to be.
+No loop both sums floats and writes to an array, unless it goes line by line (`lanes`). Several columns can be taken at
+once only where what is written is not read as well; processors are told to find out by how near the arrays lie, and add
+up one by one where they lie near each other: then a sum would be rounded by where the memory happened to be.
 
 >>> import numpy as np
 >>> @kernel

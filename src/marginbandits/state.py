@@ -25,7 +25,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["COUNT", "HUGE", "LIMIT", "SQUARES", "Field", "Journal", "Record", "State", "TooLargeError", "room", "zeros"]
+from marginbandits.lanes import LINE
+
+__all__ = [
+    "COUNT",
+    "HUGE",
+    "LIMIT",
+    "SQUARES",
+    "Field",
+    "Journal",
+    "Record",
+    "State",
+    "TooLargeError",
+    "aligned",
+    "room",
+    "zeros",
+]
 
 LIMIT = 8 * 2**30
 """Bytes that one learner may take: a larger one is refused before anything is allocated. Set it to have more."""
@@ -68,7 +83,15 @@ def zeros(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> npt.NDAr
         raise TooLargeError(f"an array of {sides} numbers takes {_words(size)}")
     if left is not None:
         _left.set(left - size)
-    return np.zeros(shape, dtype)
+    return aligned(shape, dtype)
+
+
+def aligned(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
+    """`np.zeros` that begin where a line of memory does."""
+    size = math.prod(shape if isinstance(shape, tuple) else (shape,)) * np.dtype(dtype).itemsize
+    whole = np.zeros(size + LINE, np.uint8)
+    first = -whole.ctypes.data % LINE
+    return whole[first : first + size].view(dtype).reshape(shape)
 
 
 def _words(size: int) -> str:

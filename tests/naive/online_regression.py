@@ -12,10 +12,14 @@ from tests.naive.twin import Places, layout, pick, places, some, twin
 
 
 def _row(rng: np.random.Generator, d: int) -> tuple[Places, Array]:
-    """A dense row, a sparse one, or one with nothing in it."""
+    """A dense row, which may be shorter than there is room for, a sparse one, or one with nothing in it."""
     if rng.random() < 0.4:
-        return np.empty(0, np.int64), some(rng, d)
+        return np.empty(0, np.int64), _dense_row(rng, d)
     return _sparse_row(rng, d)
+
+
+def _dense_row(rng: np.random.Generator, d: int) -> Array:
+    return some(rng, int(rng.integers(1, d + 1)))
 
 
 def _sparse_row(rng: np.random.Generator, d: int) -> tuple[Places, Array]:
@@ -24,10 +28,8 @@ def _sparse_row(rng: np.random.Generator, d: int) -> tuple[Places, Array]:
 
 
 def _filled(columns: Places, values: Array, d: int) -> Array:
-    if not len(columns):
-        return values if len(values) else np.zeros(d)
     x = np.zeros(d)
-    x[columns] = values
+    x[columns if len(columns) else slice(len(values))] = values
     return x
 
 
@@ -42,7 +44,8 @@ def predict_row(weights: Array, columns: Places, values: Array) -> float:
 
 
 def _states(rng: np.random.Generator, *shape: int) -> Array:
-    """Weights; squares and largest inputs are not negative, and 0 together."""
+    """Weights; squares and largest inputs are not negative, and 0 together; a multiple of eight columns."""
+    shape = *shape[:-1], shape[-1] + -shape[-1] % 8
     state = some(rng, *shape)
     squares, largest = np.abs(some(rng, *shape[:-2], shape[-1])), rng.uniform(0.2, 2.0, (*shape[:-2], shape[-1]))
     state[..., 1, :], state[..., 2, :] = squares, largest * (squares > 0)
@@ -138,30 +141,57 @@ def learn(
 def _one_step(rng: np.random.Generator) -> tuple[object, ...]:
     d, blocks = _width(rng), pick(rng, 1, 3)
     states = np.stack([_states(rng, 3, d) for _ in range(blocks)])
-    at, block = int(rng.integers(2)), int(rng.integers(blocks))
+    at, block, wide = int(rng.integers(2)), int(rng.integers(blocks)), states.shape[2]
     totals, span, rows = rng.uniform(1.0, 9.0, 2), np.array([0.0, 1.0]), some(rng, 2, d)
     target, importance = pick(rng, 0.0, 0.4, 1.0, 1.7), pick(rng, 1.0, 3.0)
-    return states, totals, span, rows, at, block, target, importance, 0.5, np.zeros(d), np.zeros(3 * d + 6), 17
+    return (
+        states,
+        totals,
+        span,
+        rows,
+        at,
+        block,
+        target,
+        importance,
+        0.5,
+        np.zeros(2 * wide),
+        np.zeros(3 * wide + 6),
+        17,
+    )
+
+
+def _row_and_room(rng: np.random.Generator) -> tuple[Array, Array]:
+    return _dense_row(rng, 16), some(rng, 32)
+
+
+@twin(online_regression.widened, _row_and_room)
+def widened(values: Array, work: Array) -> Array:
+    n = len(values)
+    if n % 8:
+        work[: n + -n % 8] = [*values, *np.zeros(-n % 8)]
+    return np.pad(values, (0, -n % 8))
 
 
 def _dense_lesson(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, float, float, float, Array]:
     state, totals, span, _, _, target, importance, rate = _lesson(rng)
-    return state, totals, span, some(rng, state.shape[1]), target, importance, rate, np.zeros(state.shape[1])
+    return state, totals, span, _dense_row(rng, state.shape[1]), target, importance, rate, np.zeros(2 * state.shape[1])
 
 
 @twin(online_regression._learn_dense, _dense_lesson)
 def learn_dense(
     state: Array, totals: Array, span: Array, values: Array, target: float, h: float, rate: float, work: Array
 ) -> None:
-    before = state[0] @ values
-    learn(state, totals, span, np.empty(0, np.int64), values, target, h, rate)
+    x = widened(values, work)
+    near, wide = state[:, : len(x)], len(x)
+    before = near[0] @ x
+    learn(near, totals, span, np.empty(0, np.int64), x, target, h, rate)
     if h > 0 and target != np.clip(before, *span):
-        work[:] = np.where(values != 0, 1.0 / (state[2] * np.sqrt(state[1])), 0.0)
+        work[wide : 2 * wide] = np.where(x != 0, 1.0 / (near[2] * np.sqrt(near[1])), 0.0)
 
 
 def _any_lesson(rng: np.random.Generator) -> tuple[object, ...]:
     state, totals, span, _, _, target, importance, rate = _lesson(rng)
-    return state, totals, span, *_row(rng, state.shape[1]), target, importance, rate, np.zeros(state.shape[1])
+    return state, totals, span, *_row(rng, state.shape[1]), target, importance, rate, np.zeros(2 * state.shape[1])
 
 
 @twin(online_regression.learn_row, _any_lesson)

@@ -40,21 +40,42 @@ def square_norm(block: Array, row: Array) -> float:
     return float(((block @ row) ** 2).sum())
 
 
+def _widened(rows: Array) -> Array:
+    """Rows that go on in zeros up to a multiple of eight."""
+    return np.pad(rows, [*[(0, 0)] * (rows.ndim - 1), (0, -rows.shape[-1] % 8)])
+
+
 def _to_update(rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
-    factor, row = _factor_and_row(rng)
+    d = pick(rng, _width(rng), 12, 21)
+    factor, row = _factor(rng, d) / d, some(rng, d)
+    if rng.random() < 0.5:
+        factor, row = _widened(factor), _widened(row)
     return factor, row, np.zeros(len(row)), np.zeros(factor.shape)
 
 
 @twin(factors.carlson, _to_update, tolerance=1e-7)
 def carlson(factor: Array, row: Array, gain: Array, kept: Array) -> float:
     """By Sherman-Morrison; the lower C with CᵀC = S is Cholesky's factor of S read backwards."""
-    kept[: len(row)] = factor
-    S = factor.T @ factor
-    variance = float(row @ S @ row)
-    S = S - np.outer(S @ row, S @ row) / (1 + variance)
-    gain[:] = S @ row
-    factor[:] = np.linalg.cholesky(S[::-1, ::-1])[::-1, ::-1].T
+    d = len(factor)
+    kept[:d] = factor
+    S = factor[:, :d].T @ factor[:, :d]
+    variance = float(row[:d] @ S @ row[:d])
+    S = S - np.outer(S @ row[:d], S @ row[:d]) / (1 + variance)
+    gain[:d] = S @ row[:d]
+    factor[:, :d] = np.linalg.cholesky(S[::-1, ::-1])[::-1, ::-1].T
     return variance
+
+
+def _four_rows(rng: np.random.Generator) -> tuple[Array, int, Array]:
+    factor, row, _, _ = _to_update(rng)
+    while len(factor) < 4:
+        factor, row, _, _ = _to_update(rng)
+    return factor, int(rng.integers(len(factor) - 3)), row
+
+
+@twin(factors._four, _four_rows)
+def four(factor: Array, i: int, row: Array) -> Array:
+    return factor[i : i + 4] @ row
 
 
 def _models(rng: np.random.Generator) -> tuple[Array, Array, bool, Places, Mask]:
@@ -92,13 +113,14 @@ def _blocks(rng: np.random.Generator) -> tuple[Array, Array, Places, Array]:
     d, blocks = _width(rng), pick(rng, 1, 3)
     factor = np.stack([_factor(rng, d) for _ in range(blocks)])
     models = np.concatenate([factor, some(rng, blocks, 1, d)], axis=1)
-    return models, np.zeros((blocks, d + 1, d)), np.zeros(blocks + 2, np.int64), np.zeros(2 * d + 1)
+    models = pick(rng, models, _widened(models))
+    return models, np.zeros(models.shape), np.zeros(blocks + 2, np.int64), np.zeros(2 * models.shape[2] + 1)
 
 
 def _one_block(rng: np.random.Generator) -> tuple[Array, Array, int, float, float, Array, Places, Array]:
     models, kept, changed, room = _blocks(rng)
     block, weight, pull = int(rng.integers(len(models))), pick(rng, 1.0, 0.3), float(rng.standard_normal())
-    return models, some(rng, models.shape[2]), block, weight, pull, kept, changed, room
+    return models, some(rng, models.shape[1] - 1), block, weight, pull, kept, changed, room
 
 
 @twin(ridge._step, _one_block, tolerance=1e-7)
@@ -106,7 +128,9 @@ def step(
     models: Array, row: Array, block: int, weight: float, pull: float, kept: Array, changed: Places, room: Array
 ) -> None:
     """One observation of √w z, whose residual moves θ by A⁻¹z times the pull."""
-    model, gain, scaled = models[block], np.zeros(len(row)), weight**0.5 * row
+    model = models[block]
+    gain, scaled = np.zeros((2, model.shape[1]))
+    scaled[: len(row)] = weight**0.5 * row
     n = int(changed[1])
     kept[n, -1] = model[-1]
     changed[1], changed[2 + n] = n + 1, block
@@ -130,7 +154,7 @@ def observe_row(model: Array, row: Array, weight: float, pull: float, room: Arra
 
 def _observation(rng: np.random.Generator) -> Observed:
     models, kept, changed, room = _blocks(rng)
-    row, block = some(rng, models.shape[2]), int(rng.integers(len(models)))
+    row, block = some(rng, models.shape[1] - 1), int(rng.integers(len(models)))
     return models, row, block, float(rng.standard_normal()), kept, changed, room, 17
 
 
@@ -139,13 +163,13 @@ def observe(
     models: Array, row: Array, block: int, target: float, kept: Array, changed: Places, room: Array, stamp: int
 ) -> None:
     changed[:2] = stamp, 0
-    step(models, row, block, 1.0, target - models[block, -1] @ row, kept, changed, room)
+    step(models, row, block, 1.0, target - models[block, -1, : len(row)] @ row, kept, changed, room)
 
 
 def _several(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, Array, Places, Array, int]:
     models, kept, changed, room = _blocks(rng)
     weights = rng.random(len(models)) * (rng.random(len(models)) < 0.7)
-    return models, some(rng, models.shape[2]), weights, some(rng, len(models)), kept, changed, room, 17
+    return models, some(rng, models.shape[1] - 1), weights, some(rng, len(models)), kept, changed, room, 17
 
 
 @twin(ridge._step_each, _several, tolerance=1e-7)

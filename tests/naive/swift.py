@@ -45,7 +45,7 @@ def _oracles(rng: np.random.Generator) -> tuple[Any, ...]:
     d, n = pick(rng, 1, 3, 5), 3
     states = np.stack([np.stack([steps._states(rng, 3, d) for _ in range(K)]) for _ in range(n)])
     totals, span, rounds = rng.uniform(1.0, 9.0, (n, 2)), np.array([0.0, 1.0]), np.array([pick(rng, 1.0, 500.0)])
-    return states, totals, span, rounds, 0.5, np.zeros(d), pick(rng, True, False)
+    return states, totals, span, rounds, 0.5, np.zeros(2 * states.shape[-1]), pick(rng, True, False)
 
 
 def _row_of(state: tuple[Any, ...], rng: np.random.Generator) -> tuple[Places, Array]:

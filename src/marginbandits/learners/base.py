@@ -80,6 +80,8 @@ class Learner(Loop, ABC):
             names, swift = self._called, self._swift
             if swift is not None and available is None and actions is None and self._usual_vector(context):
                 action, probability, law = swift.choose(context)
+                if names is None and action >= 0:
+                    return Decision(action, probability, law)
             else:
                 if actions is not None:
                     context, available, names = self._offered(context, available, actions)

@@ -19,7 +19,7 @@ from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.options import Options
 from marginbandits.oracles.online_regression import OnlineRegression, learn_row, predict_one
 from marginbandits.oracles.ridge import Ridge, observe
-from marginbandits.state import COUNT, Field
+from marginbandits.state import COUNT, Field, aligned
 from marginbandits.types import Array, Mask
 
 __all__ = ["OracleLearner", "RidgeLearner", "learn_offer", "learn_oracle", "learn_ridge", "vote"]
@@ -90,7 +90,7 @@ class RidgeLearner(Learner):
         return {"ridge": self._ridge}
 
     def _arrays(self) -> tuple[Any, ...]:
-        return self._ridge.models, np.zeros(2 * self._ridge.models.shape[2] + 1), np.zeros((0, 0))
+        return self._ridge.models, aligned(2 * self._ridge.models.shape[2] + 1), np.zeros((0, 0))
 
     def _predicted(self, batch: Batch) -> Array:
         return 1.0 - self._ridge.predict(batch)

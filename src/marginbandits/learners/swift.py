@@ -168,7 +168,8 @@ class Swift:
     def __init__(self, learner: Any, rounds: Any, sparse: bool, width: int, features: tuple[Any, ...]) -> None:
         K = learner.n_actions
         self._sparse, self._everything, self._mask = sparse, np.ones((1, K), bool), np.ones((1, K), bool)
-        self._loss, self._action, self.count = np.zeros((1, 1)), np.zeros(1, np.int64), np.zeros(1, np.int64)
+        self._told, self._action, self.count = np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.int64)
+        self._loss = self._told[:, None]
         self._probability, self._law = np.zeros(1), np.zeros(K)
         self._arrays = np.array([0, K]), features, learner._arrays()
         self._generators = learner._draws, learner._rng  # which are held
@@ -213,14 +214,14 @@ class Swift:
 
     def learn(self, context: Array, action: int, loss: float, probability: float) -> None:
         """One round; of the context nothing is known but its shape and that it is plain."""
-        self._action[0], self._probability[0], self._loss[0, 0] = action, probability, loss
+        self._action[0], self._probability[0], self._told[0] = action, probability, loss
         if not self._rounds(LEARN, 1, context, self._usual):
             _refuse(context[None], 0)
 
     def learn_all(self, rounds: list[tuple[Batch, int, float, float]]) -> None:
         """All of these rounds, whose contexts have been checked."""
         if len(rounds) == 1:
-            batch, self._action[0], self._loss[0, 0], self._probability[0] = rounds[0]
+            batch, self._action[0], self._told[0], self._probability[0] = rounds[0]
             self._mask[0] = batch.mask
             self._do(LEARN, batch.rows, self._one)
         elif rounds:
@@ -250,7 +251,7 @@ class Swift:
         for first in range(0, len(contexts), step):
             some = slice(first, first + step)
             told = np.where(losses[some] < FAINTEST, 0.0, losses[some])
-            rows = contexts[some].copy() if isinstance(contexts, np.ndarray) else contexts.between(some)
+            rows = contexts[some] if isinstance(contexts, np.ndarray) else contexts.between(some)
             rows = as_sparse(rows) if self._sparse else dense(rows)
             kept = (laws[some] if len(laws) > 1 else laws).reshape(-1)
             held = self._holding(told, self._everything, actions[some], probabilities[some], kept)
@@ -261,7 +262,7 @@ class Swift:
 
 
 def _plain(array: Any) -> Any:
-    return array if array.flags.carray else array.copy()
+    return array if array.flags.c_contiguous and array.flags.aligned else array.copy()
 
 
 def _refuse(rows: Rows, done: int) -> None:

@@ -34,7 +34,8 @@ import numpy.typing as npt
 
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Rows, Sparse
-from marginbandits.state import HUGE, SQUARES, Field, Journal, Record, zeros
+from marginbandits.lanes import across, each, line, put, roots, sizes, total, where, width
+from marginbandits.state import HUGE, SQUARES, Field, Journal, Record, aligned, zeros
 from marginbandits.types import Array
 
 __all__ = ["OnlineRegression", "flat", "learn_row", "predict_all", "predict_one", "predict_row"]
@@ -53,16 +54,17 @@ class OnlineRegression(Record):
     def __init__(
         self, n_policies: int, n_blocks: int, n_features: int, learning_rate: float, *, sparse: bool = False
     ) -> None:
-        self.learning_rate = learning_rate
+        self.learning_rate, self.n_features = learning_rate, n_features
+        wide = n_features if sparse else across(n_features)  # beyond n_features, all is 0
         if sparse:
             self.state = zeros((n_features, 3, n_policies, n_blocks)).transpose(2, 3, 1, 0)
         else:
-            self.state = zeros((n_policies, n_blocks, 3, n_features))  # weights, squared gradients, largest inputs
+            self.state = zeros((n_policies, n_blocks, 3, wide))  # weights, squared gradients, largest inputs
         self.totals = zeros((n_policies, 2))  # importance, and importance times squared normalised length
         self.span = np.array([0.0, 1.0])  # range of the targets
         # The last step, of one policy: what the block was, totals and span; then the stamp and which block.
-        self._last = zeros((3 * n_features + 6 if n_policies == 1 else 6,))
-        self.work = np.empty(n_features)
+        self._last = zeros((3 * wide + 6 if n_policies == 1 else 6,))
+        self.work = aligned(2 * wide)
         self.attach(Journal())
 
     def undo(self, stamp: int) -> None:
@@ -102,10 +104,14 @@ class OnlineRegression(Record):
     def fields(self) -> Mapping[str, Field]:
         """The live state."""
         return {
-            "state": Field(self.state.reshape(-1, *self.state.shape[2:]), -HUGE, SQUARES),  # block by block
+            "state": Field(self._blocks(), -HUGE, SQUARES),
             "totals": Field(self.totals, 0.0, 1e40),
             "span": Field(self.span, -1e50, 1e50),
         }
+
+    def _blocks(self) -> Array:
+        """The state block by block."""
+        return self.state.reshape(-1, *self.state.shape[2:])[..., : self.n_features]
 
     def _adopt(self, before: "OnlineRegression", places: Places) -> None:
         """Block by block, of every policy."""
@@ -235,42 +241,58 @@ def _grow(weights: Array, squares: Array, largest: Array, values: Array) -> None
 
 
 @kernel
+def widened(values: Array, work: Array) -> Array:
+    """A dense row with zeros up to a multiple of eight: itself if it is one, else as the beginning of `work`."""
+    n, many = values.shape[0], width(values)
+    if n % many == 0:
+        return values
+    wide = work[: n + many - n % many]
+    for i in range(n):
+        wide[i] = values[i]
+    for i in range(n, wide.shape[0]):
+        wide[i] = 0.0
+    return wide
+
+
+@kernel
 def _learn_dense(
     state: Array, totals: Array, span: Array, values: Array, target: float, importance: float, rate: float, work: Array
 ) -> None:
-    """In passes without branches, over few enough arrays for processors to take several columns at once.
-
-    No pass both writes and sums: its sum would be rounded by where the arrays lie (`compiled`).
-    """
+    """Eight columns at once: the state has a multiple of them, and `work` is for two rows of it."""
     span[0], span[1] = min(span[0], target), max(span[1], target)
-    weights, squares, largest = state[0], state[1], state[2]
-    total, n = 0.0, values.shape[0]
-    for i in range(n):
-        total += weights[i] * values[i]
-    error = target - min(max(total, span[0]), span[1])
+    z = widened(values, work)
+    wide = z.shape[0]
+    weights, squares, largest, rates = state[0], state[1], state[2], work[wide : 2 * wide]
+    none = each(0.0)
+    sums, grown, length, moved = none, none, none, none
+    for i in range(0, wide, width(z)):
+        x = line(z, i)
+        sums = sums + line(weights, i) * x
+        grown = grown + where(sizes(x) - line(largest, i), each(1.0))
+    error = target - min(max(total(sums), span[0]), span[1])
     gradient = 4.0 * error * error * importance
     if not gradient > 0.0:  # nothing to learn, or too little for a number
         return
-    grown, length, moved = 0.0, 0.0, 0.0
-    for i in range(n):
-        squares[i] += gradient * values[i] * values[i]
-    for i in range(n):
-        grown += 1.0 if abs(values[i]) > largest[i] else 0.0
-    if grown > 0.0:
-        _grow(weights, squares, largest, values)
-    for i in range(n):
-        x = abs(values[i])
-        seen = min(x, squares[i]) > 0.0
-        work[i] = 1.0 / (largest[i] * math.sqrt(squares[i])) if seen else 0.0
-    for i in range(n):
-        x = abs(values[i])
-        share = x / largest[i] if work[i] > 0.0 else 0.0
-        length += share * share
-        moved += x * x * work[i]
-    if moved > 0.0 and length > 0.0:
-        step = _step(totals, error, importance, length, moved, rate)
-        for i in range(n):
-            weights[i] += step * values[i] * work[i]
+    if total(grown) > 0.0:
+        for i in range(wide):
+            squares[i] += gradient * z[i] * z[i]
+        _grow(weights, squares, largest, z)
+        gradient = 0.0
+    for i in range(0, wide, width(z)):
+        x = line(z, i)
+        square = line(squares, i) + each(gradient) * x * x
+        put(squares, i, square)
+        seen = where(sizes(x), square)
+        root, size = roots(square), line(largest, i)
+        share = where(seen, sizes(x) / size)
+        steep = where(seen, each(1.0) / (size * root))
+        put(rates, i, steep)
+        length = length + share * share
+        moved = moved + x * x * steep
+    if total(moved) > 0.0 and total(length) > 0.0:
+        step = each(_step(totals, error, importance, total(length), total(moved), rate))
+        for i in range(0, wide, width(z)):
+            put(weights, i, line(weights, i) + step * line(z, i) * line(rates, i))
 
 
 @kernel

@@ -27,7 +27,8 @@ import numpy.typing as npt
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Rows, dense
 from marginbandits.factors import carlson, dot, square_norm
-from marginbandits.state import COUNT, Field, Journal, Record, zeros
+from marginbandits.lanes import across
+from marginbandits.state import COUNT, Field, Journal, Record, aligned, zeros
 from marginbandits.types import Array
 
 __all__ = ["Ridge", "observe", "predict"]
@@ -44,7 +45,9 @@ class Ridge(Record):
     def __init__(
         self, n_blocks: int, n_features: int, regularisation: float, dtype: type[np.floating[Any]] = np.float64
     ) -> None:
-        self.models: Array = zeros((n_blocks, n_features + 1, n_features), dtype)  # of each block C, then θ
+        self.n_features = n_features
+        shape = n_blocks, n_features + 1, across(n_features, dtype)
+        self.models: Array = zeros(shape, dtype)  # of each block C, then θ; beyond d 0
         self.regularisation = regularisation
         self._begin()
         self._room = np.zeros(0)  # the gain of the last observation, its row as it counts, and zᵀA⁻¹z
@@ -59,8 +62,8 @@ class Ridge(Record):
 
     def _begin(self) -> None:
         """The same, of models that are 0: what is large and was never written to is no memory yet."""
-        d = self.models.shape[2]
-        self.factor[:, range(d), range(d)] = 1.0 / math.sqrt(self.regularisation)
+        d = range(self.n_features)
+        self.factor[:, d, d] = 1.0 / math.sqrt(self.regularisation)
 
     def touched(self) -> Places:
         """Blocks that anything was learnt in, as far as numbers tell: a row that counts makes C smaller somewhere."""
@@ -70,12 +73,12 @@ class Ridge(Record):
     @property
     def factor(self) -> Array:
         """C of every block."""
-        return self.models[:, :-1]
+        return self.models[:, :-1, : self.n_features]
 
     @property
     def theta(self) -> Array:
         """θ of every block."""
-        return self.models[:, -1]
+        return self.models[:, -1, : self.n_features]
 
     def learn(self, rows: Array, at: int, block: int, target: float) -> None:
         """Add row `at` as one observation to a block."""
@@ -99,14 +102,14 @@ class Ridge(Record):
         _step_each(self.models, row, weights, pulls, self._kept, self._changed, self._room, self.journal.stamp)
 
     def _make_room(self, n: int) -> None:
-        d = self.models.shape[2]
+        _, rows, width = self.models.shape
         dtype = self.models.dtype
-        changed, room, kept = np.zeros(n + 2, np.int64), np.zeros(2 * d + 1, dtype), np.zeros((n, d + 1, d), dtype)
+        changed, room, kept = np.zeros(n + 2, np.int64), aligned(2 * width + 1, dtype), aligned((n, rows, width), dtype)
         self._changed, self._room, self._kept = changed, room, kept  # the last is what tells that there is room
 
     def last(self) -> tuple[Array, float]:
         """Of the last observation: the gain (A + zzᵀ)⁻¹z, and zᵀA⁻¹z for the A before it."""
-        return self._room[: self.models.shape[2]], float(self._room[-1])
+        return self._room[: self.n_features], float(self._room[-1])
 
     def undo(self, stamp: int) -> None:
         """Put back the blocks of the last observation."""
@@ -194,24 +197,27 @@ def _step(
     models: Array, row: Array, block: int, weight: float, pull: float, kept: Array, changed: Places, room: Array
 ) -> None:
     """`observe`; the block as it was is kept."""
-    d, n = row.shape[0], changed[1]
-    for i in range(d):
-        kept[n, d, i] = models[block, d, i]
+    n = changed[1]
+    before, after = models[block, -1], kept[n, -1]
+    for i in range(before.shape[0]):
+        after[i] = before[i]
     changed[1], changed[2 + n] = n + 1, block
     observe(models[block], row, weight, pull, room, kept[n])
 
 
 @kernel
 def observe(model: Array, row: Array, weight: float, pull: float, room: Array, kept: Array) -> None:
-    """A <- A + w zzᵀ, θ <- θ + g A⁻¹z of one block, g being the pull; `room` is for 2d + 1 numbers.
+    """A <- A + w zzᵀ, θ <- θ + g A⁻¹z of one block, g being the pull; `room` is for two rows of it and a number.
 
     `kept` becomes the factor as it was, unless it is empty.
     """
-    d = row.shape[0]
-    gain, scaled, weights, root = room[:d], room[d : 2 * d], model[d], math.sqrt(weight)
+    d, width = row.shape[0], model.shape[1]
+    gain, scaled, weights, root = room[:width], room[width : 2 * width], model[d], math.sqrt(weight)
+    for i in range(width):
+        gain[i], scaled[i] = 0.0, 0.0
     for i in range(d):
-        gain[i], scaled[i] = 0.0, root * row[i]
-    room[-1] = carlson(model, scaled, gain, kept)
+        scaled[i] = root * row[i]
+    room[-1] = carlson(model[:d], scaled, gain, kept)
     share = pull / root
     for i in range(d):
         weights[i] += gain[i] * share

@@ -34,7 +34,7 @@ from marginbandits.features import Features
 from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.regression import OracleLearner, vote
 from marginbandits.learners.swift import compiled_rounds
-from marginbandits.oracles.online_regression import learn_row, predict_one
+from marginbandits.oracles.online_regression import learn_row, predict_one, widened
 from marginbandits.types import Array, Mask
 from marginbandits.validation import Instance, Integer, Real, validated
 
@@ -93,6 +93,8 @@ def _learn_one(
         share[a] = 0.0
     costs[action] += (loss - costs[action]) / probability
     vote(states, columns, values, starts, mask, votes)
+    if columns.shape[0] == 0:
+        values = widened(values, work)
     floor, bonus = min(1.0 / n, 1.0 / math.sqrt(n * max(rounds[0], 1.0))), 0.0
     for turn in range(states.shape[0]):  # the spare one, if there is any, and the first learn what was seen
         policy = (turn + spare) % states.shape[0]

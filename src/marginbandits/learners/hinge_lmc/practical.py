@@ -275,7 +275,7 @@ class HingeLMC(Learner):
         ratios = []
         for block, particles in enumerate(self._particles):
             for row in self._reservoir.rows[block, : min(16, self._reservoir.held(block))]:
-                expected = self.temperature**2 * square_norm(self._ridge.factor[block], row)
+                expected = self.temperature**2 * square_norm(self._ridge.models[block], row)
                 if expected > 0.0 and self.n_particles > 1:
                     ratios.append((particles @ row).var(ddof=1) / expected)
         return float(np.mean(ratios)) if ratios else math.nan

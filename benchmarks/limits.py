@@ -1,6 +1,6 @@
 """How near the kernels come to what the machine can do.
 
-    python benchmarks/limits.py [--turns 7] [--milliseconds 20]
+    python benchmarks/limits.py [--only ridge] [--turns 7] [--milliseconds 20]
 
 On one thread, in the processor's time. In every turn the machine's limits and the kernel are measured one after the
 other, so that whatever else the machine does meets both; shown is the turn in which the kernel's share is the median.
@@ -74,13 +74,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--milliseconds", type=float, default=20.0, help="of each kernel and each limit in a turn")
+    parser.add_argument("--only", default="", help="kernels whose name has this in it (default: all)")
     options = parser.parse_args()
     print(f"{'':<83}{'reached':>17}{'the machine':>17}")
     print(
         f"{'kernel':<64}{'':<9}{'µs':>10}{'GFLOP/s':>9}{'GB/s':>8}{'GFLOP/s':>9}{'GB/s':>8}  {'limit':<7}{'share':>6}"
         "  waits"
     )
-    for one in kernels():
+    for one in (one for one in kernels() if options.only in one.name):
         print(measured(one, options.turns, options.milliseconds / 1e3), flush=True)
 
 

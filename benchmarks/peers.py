@@ -1,6 +1,7 @@
 """Every peer beside marginbandits: one table from one run. `make bench` installs the peers and runs this.
 
-    python benchmarks/peers.py [--tasks narrow,wide] [--peers "Vowpal Wabbit,river"] [--repeats 3] [--install]
+    python benchmarks/peers.py [--tasks narrow,wide] [--peers "Vowpal Wabbit,river"] [--explorers LinUCB,Cover]
+                               [--repeats 3] [--install]
 
 Each measurement is a process of its own, on one thread: it prepares its data, warms up on other data, then plays.
 Theirs and ours take turns, on the same rows, in another order each time; a ratio is that of two neighbours, and the
@@ -67,6 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", default=",".join(TASKS), help="which of the tasks, with commas (default: all)")
     parser.add_argument("--peers", default=",".join([*PEERS, "JAX"]), help="which of the peers (default: all)")
+    parser.add_argument("--explorers", default="", help="which of the explorers, with commas (default: all)")
     parser.add_argument("--repeats", type=int, default=3, help="pairs of processes for each line (default: 3)")
     parser.add_argument("--rounds", type=int, default=50_000, help="at most so many rounds (default: 50000)")
     parser.add_argument("--seconds", type=float, default=0.5, help="about so long for the slower one (default: 0.5)")
@@ -81,7 +83,8 @@ def main() -> None:
     )
     options = parser.parse_args()
     wanted, asked = options.tasks.split(","), options.peers.split(",")
-    for name, known in ((wanted, TASKS), (asked, (*PEERS, "JAX"))):
+    some = options.explorers.split(",") if options.explorers else [*ours.EXPLORERS]
+    for name, known in ((wanted, TASKS), (asked, (*PEERS, "JAX")), (some, tuple(ours.EXPLORERS))):
         if not set(name) <= set(known):
             parser.error(f"{', '.join(sorted(set(name) - set(known)))}: must be among {', '.join(known)}")
     limits = Limits(options.repeats, options.seconds, options.rounds)
@@ -91,7 +94,7 @@ def main() -> None:
         print(table.COLUMNS)
         for task in (one for one in wanted if one != "import"):
             for explorer, kind, peer, module in pairs(task):
-                if peer in asked:
+                if peer in asked and (explorer in some or not options.explorers):
                     answer = row(
                         task, explorer, kind, peer, module, limits, Path(folder), options.install, options.environments
                     )

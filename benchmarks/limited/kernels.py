@@ -84,7 +84,8 @@ def ridge(d: int, precision: type[np.floating[Any]]) -> Kernel:
 def width(d: int, precision: type[np.floating[Any]]) -> Kernel:
     """C is gone through once, 2 a number."""
     rng, half, size = np.random.default_rng(0), d * (d + 1) / 2, np.dtype(precision).itemsize
-    factor, rows = np.tril(rng.standard_normal((d, d))).astype(precision), rng.standard_normal((64, d))
+    factor, rows = aligned((d, across(d, precision)), precision), rng.standard_normal((64, d))
+    factor[:, :d] = np.tril(rng.standard_normal((d, d)))
     given, out, sums = rows.astype(precision), np.zeros(2), np.empty(d, precision)
     return Kernel(
         "LinUCB's width",

@@ -49,7 +49,7 @@ from marginbandits.learners.early import Round
 from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.saving import describe
 from marginbandits.state import COUNT, Field, Record
-from marginbandits.types import Array
+from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Instance, ListOf, OneOf, Real, validated
 
 __all__ = ["Belief", "Mixture"]
@@ -159,7 +159,21 @@ class Mixture(Learner):
 
     def _weights(self) -> Array:
         weights = np.exp(-self.eta * (self._errors - self._errors.min()))
+        awake = self._awake()
+        if awake.any():
+            weights *= awake
         return np.asarray(weights / weights.sum())
+
+    def _awake(self) -> Mask:
+        return np.array([not one._asleep() for one in self._started])
+
+    def _carry(self) -> None:
+        """Those asleep lose what the mixture does: of all weight they keep the share they began with."""
+        awake = self._awake()
+        if awake.any() and not awake.all():
+            errors = self._errors[awake]
+            least = float(errors.min())
+            self._errors[~awake] = least - np.log(np.exp(-self.eta * (errors - least)).mean()) / self.eta
 
     def beliefs(self) -> list[Belief]:
         """Every expert with how far it is believed, and its mean squared error so far, the most believed first."""
@@ -220,6 +234,7 @@ class Mixture(Learner):
         self._journal.keep(self._rounds)
         self._rounds += 1.0
         self._teach(range(len(self._started)), one, action, loss)
+        self._carry()
 
     def _teach(self, some: Iterable[int], one: Batch, action: int, loss: float) -> None:
         seen = self._seen(one)
@@ -240,6 +255,7 @@ class Mixture(Learner):
             self._errors[m] = 0.0
         for one, action, loss, _ in rounds:
             self._teach(scaled, one, action, loss)
+        self._carry()
 
 
 def _described(features: str | FeatureMap) -> str:

@@ -152,24 +152,25 @@ TWO_SIDED = "squared_hinge", "hinge", "squared_error"
 """What a round may cost whose action was played, by that action's score alone (`two_sided_slope`)."""
 
 
-def two_sided_slope(kind: str, scores: Any, losses: Any, margin: float) -> Any:
+def two_sided_slope(kind: str, scores: Any, losses: Any, margin: float, xp: Any = np) -> Any:
     """Slope in the score s of what a round costs on both sides of the margin: the loss pulls below -γ, the reward above.
 
         squared_hinge   ℓ (γ + s)_+²/2 + (1 - ℓ)(γ - s)_+²/2
         hinge           ℓ (γ + s)_+ + (1 - ℓ)(γ - s)_+ + s²/2
         squared_error   (s - γ(1 - 2ℓ))²/2
 
-    Of arrays of any library, by their operators alone.
+    Arrays may be of any library `xp` that follows the array API.
 
     >>> two_sided_slope("squared_hinge", np.array([0.5, 3.0, 3.0]), np.array([0.0, 0.0, 1.0]), margin=1.0)
     array([-0.5,  0. ,  4. ])
     """
     if kind == "squared_error":
         return scores - margin * (1.0 - 2.0 * losses)
-    above, below = scores > -margin, scores < margin
-    if kind == "hinge":
-        return losses * above - (1.0 - losses) * below + scores
-    return losses * above * (scores + margin) - (1.0 - losses) * below * (margin - scores)
+    lost, earned, none = losses + 0.0 * scores, 1.0 - losses - 0.0 * scores, 0.0 * scores
+    if kind == "squared_hinge":
+        lost, earned = lost * (scores + margin), earned * (margin - scores)
+    slope = xp.where(scores > -margin, lost, none) - xp.where(scores < margin, earned, none)
+    return slope + scores if kind == "hinge" else slope
 
 
 @validated

@@ -1,11 +1,11 @@
-"""Networks as an expert: an ensemble of perceptrons of the squared hinge, which joins a mixture when the run is long.
+"""Networks as an expert: an ensemble of perceptrons, which joins a mixture when the run is long.
 
 Networks see every round, but learn from none before round `after`: until then they only keep them, which costs next to
 nothing. From then on they take a step every so many rounds, and are asked, and judged, once they have taken `WARM`.
 Before that they sleep: an expert that must pay for what it predicted while it knew nothing would never be believed again
 (`Mixture` says how one that sleeps is carried along). So runs of fewer rounds than `after` are as if there were none.
 
-The prediction of an action is (1 + s/γ)/2 within [0, 1], s being the mean of its score over the networks. How far off it
+The prediction of an action is the mean over the networks of (1 + s/γ)/2 within [0, 1], s being its score. How far off it
 may be is left for others to say: the deviation of networks that were taught the same rounds explores too little.
 
 A step costs three products of all weights with a minibatch. There is one every `every` rounds, and rarer ones where
@@ -38,10 +38,10 @@ from marginbandits.validation import Choice, Instance, Integer, Real, validated
 
 __all__ = ["NetworksExpert"]
 
-WARM = 1000
+WARM = 500
 """Steps before they are asked."""
-ROOM = 4e7
-"""Weights times rows of a minibatch, for each round: about 4 ms of one core."""
+ROOM = 2e7
+"""Weights times rows of a minibatch, for each round: one to two milliseconds of one core."""
 
 
 class NetworksExpert(Expert):
@@ -52,8 +52,8 @@ class NetworksExpert(Expert):
         self,
         *,
         networks: Annotated[Networks, Instance(Networks)] = Networks(),  # noqa: B008  # a recipe, never changed
-        after: Annotated[int, Integer(1, 10**9)] = 3000,
-        surrogate: Annotated[str, Choice(*TWO_SIDED)] = "squared_hinge",
+        after: Annotated[int, Integer(1, 10**9)] = 2500,
+        surrogate: Annotated[str, Choice(*TWO_SIDED)] = "squared_error",
         margin: Annotated[float, Real(1e-6, 1e6)] = 1.0,
         features: Maps = "raw",
     ) -> None:
@@ -89,8 +89,8 @@ class NetworksExpert(Expert):
         """The mean over the networks, 0.5 while they sleep."""
         if self._asleep():
             return np.full(len(batch.mask), 0.5)
-        scores = self._ensemble.scores(dense(batch.rows)).mean(0).ravel()
-        return np.clip(0.5 + (0.5 / self.margin) * scores.astype(float), 0.0, 1.0)
+        scores = self._ensemble.scores(dense(batch.rows)).astype(float)
+        return np.clip(0.5 + (0.5 / self.margin) * scores, 0.0, 1.0).mean(0).ravel()
 
     def _width(self, batch: Batch) -> None:
         """Not known."""

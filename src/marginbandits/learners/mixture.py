@@ -32,7 +32,7 @@ import numpy as np
 
 from marginbandits import laws
 from marginbandits.contexts import Batch, Shape, dense
-from marginbandits.experts import Expert, OneRightExpert, RidgeExpert, TreesExpert
+from marginbandits.experts import Expert, NetworksExpert, OneRightExpert, RidgeExpert, TreesExpert
 from marginbandits.features import (
     Bias,
     Chain,
@@ -107,8 +107,10 @@ class Mixture(Learner):
 
     @staticmethod
     @validated
-    def usual(n_actions: ActionCount = 2, *, wide: bool = False, background: bool = False) -> list[Expert]:
-        """A line and a smooth curve, by least squares and with one action right; and trees.
+    def usual(
+        n_actions: ActionCount = 2, *, wide: bool = False, background: bool = False, networks: bool = True
+    ) -> list[Expert]:
+        """A line and a smooth curve, by least squares and with one action right; trees; and, in long runs, `networks`.
 
         Without those that know that one is right where contexts are `wide`, for they move every action in every round.
         Where there are more than `MANY` actions these borrow their widths: what they would say themselves is near 0 for
@@ -119,7 +121,8 @@ class Mixture(Learner):
         by_squares = [RidgeExpert(), RidgeExpert(features=curve), TreesExpert(background=background)]
         alpha = 1.0 if n_actions <= MANY else None
         one_right = [OneRightExpert(features=features, alpha=alpha) for features in ("raw", curve)]
-        return by_squares if wide else [*by_squares, *one_right]
+        joining = [NetworksExpert()] if networks else []
+        return [*by_squares, *([] if wide else one_right), *joining]
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         blocks = 1 if shape.shared else self.n_actions

@@ -80,6 +80,7 @@ class Ensemble(Record):
         size = max(1, min(recipe.memory, _ROOM // n_features))
         self.parameters, self.adam = self._fresh()
         self._spare = self._fresh()  # what the next step writes: the round can then be taken back without a copy
+        self._room = self.shape.room(recipe.minibatch)
         self.rows: Small = zeros((size, n_features), np.float32)
         self.actions = zeros((size,), np.int64)
         self.losses: Small = zeros((size,), np.float32)
@@ -176,15 +177,17 @@ class Ensemble(Record):
 
     def _gradient(self, chosen: npt.NDArray[np.int64]) -> Small:
         """Of the mean cost of these rounds, as often as each network counts them."""
-        values = self.shape.forward(self.parameters, self.rows[chosen])
+        room = self._room
+        values = self.shape.forward(self.parameters, self.rows[chosen], room)
         played = self.actions[chosen]
         places = np.arange(len(chosen))
         slopes = two_sided_slope(self.surrogate, values[-1][:, places, played], self.losses[chosen], self.margin)
         if self.recipe.sampler == "bootstrap":
             slopes = slopes * self.counted[chosen].T
-        spread = np.zeros_like(values[-1])
+        spread = room.slopes[-1]
+        spread[...] = 0.0
         spread[:, places, played] = slopes / np.float32(len(chosen))
-        found: Small = self.shape.backward(self.parameters, values, spread)
+        found: Small = self.shape.backward(self.parameters, values, spread, room)
         return found
 
     def beyond(self) -> float:

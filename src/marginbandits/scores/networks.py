@@ -90,6 +90,14 @@ class Layer(NamedTuple):
     biases: Any
 
 
+class Room(NamedTuple):
+    """What `forward` gives, what `backward` comes by, and the gradient, for one number of rows."""
+
+    values: list[Any]
+    slopes: list[Any]
+    gradient: Any
+
+
 class Perceptrons:
     """E networks of layers of these sizes, and where in one flat array each layer is."""
 
@@ -102,10 +110,11 @@ class Perceptrons:
 
     def layers(self, parameters: Any) -> list[Layer]:
         """The layers, as views of a flat array."""
-        E, at, found = self.n_networks, 0, []
+        xp, E, at, found = namespace(parameters), self.n_networks, 0, []
         for a, b in self._steps():
             middle, end = at + E * a * b, at + E * (a + 1) * b
-            found.append(Layer(parameters[at:middle].reshape(E, a, b), parameters[middle:end].reshape(E, 1, b)))
+            weights, biases = xp.reshape(parameters[at:middle], (E, a, b)), xp.reshape(parameters[middle:end], (E, 1, b))
+            found.append(Layer(weights, biases))
             at = end
         return found
 
@@ -119,34 +128,44 @@ class Perceptrons:
             weights[...] = scale * rng.standard_normal(weights.shape, np.float32)
         return parameters
 
-    def forward(self, parameters: Any, x: Any) -> list[Any]:
+    def room(self, n: int, dtype: npt.DTypeLike = np.float32) -> "Room":
+        """NumPy arrays to work in, for n rows: memory that is asked for anew in every step costs more than products."""
+        E, widths = self.n_networks, self.sizes[1:]
+        values, slopes = ([np.empty((E, n, width), dtype) for width in widths] for _ in range(2))
+        return Room(values, slopes, np.empty(self.dimension, dtype))
+
+    def forward(self, parameters: Any, x: Any, room: "Room | None" = None) -> list[Any]:
         """What each layer gives for n rows, from the rows themselves to the scores, E x n x outputs."""
-        layers, values = self.layers(parameters), [x]
+        xp, layers, values = namespace(parameters), self.layers(parameters), [x]
+        zero = 0 * parameters[:1]
         for i, (weights, biases) in enumerate(layers):
-            out = values[-1] @ weights
+            into = {} if room is None else {"out": room.values[i]}
+            out = xp.matmul(values[-1], weights, **into)
             out += biases
-            if i < len(layers) - 1:
-                out *= out > 0
-            values.append(out)
+            values.append(out if i == len(layers) - 1 else xp.maximum(out, zero, **into))
         return values
 
-    def backward(self, parameters: Any, values: list[Any], slopes: Any) -> Any:
+    def backward(self, parameters: Any, values: list[Any], slopes: Any, room: "Room | None" = None) -> Any:
         """The gradient, flat, of what has these `slopes` (E x n x outputs) in the scores of `values`."""
         xp, layers, parts = namespace(parameters), self.layers(parameters), []
+        found = [Layer({}, {}) for _ in layers]
+        if room is not None:
+            found = [Layer({"out": one.weights}, {"out": one.biases}) for one in self.layers(room.gradient)]
         for i in range(len(layers) - 1, -1, -1):
-            biases = xp.sum(slopes, axis=-2)
-            parts += [xp.reshape(biases, (-1,)), xp.reshape(values[i].mT @ slopes, (-1,))]
+            biases = xp.sum(slopes, axis=-2, keepdims=True, **found[i].biases)
+            weights = xp.matmul(values[i].mT, slopes, **found[i].weights)
+            parts += [biases, weights]
             if i:
-                slopes = slopes @ layers[i].weights.mT
-                slopes *= values[i] > 0
-        return xp.concat(parts[::-1])
+                slopes = xp.matmul(slopes, layers[i].weights.mT, **({} if room is None else {"out": room.slopes[i - 1]}))
+                slopes *= xp.sign(values[i])  # 0 or 1: where the unit was at work
+        return xp.concat([xp.reshape(one, (-1,)) for one in parts[::-1]]) if room is None else room.gradient
 
     def bounded(self, parameters: Any, norm: float) -> Any:
         """Each unit's weights and bias made smaller where their absolute sum is above `norm`; changes what it is given."""
         xp = namespace(parameters)
         for weights, biases in self.layers(parameters):
             sums = xp.sum(xp.abs(weights), axis=-2, keepdims=True) + xp.abs(biases)
-            share = norm / xp.where(sums > norm, sums, sums * 0 + norm)
+            share = norm / xp.maximum(sums, 0 * sums + norm)
             weights *= share
             biases *= share
         return parameters

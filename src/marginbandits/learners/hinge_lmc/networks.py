@@ -3,7 +3,10 @@
 The networks (`oracles.ensembles`) are what the potential of the rounds makes of them: a bootstrap of it, or draws by
 stochastic gradient Langevin dynamics. Played is the action of largest
 
-    mean of s + hope (SPREAD · deviation of s + WIDTH · √(zᵀA⁻¹z))   over the networks,   A = λI + Σ zzᵀ of the action
+    mean of s' + hope (SPREAD · deviation of s' + WIDTH γ √(zᵀA⁻¹z))   over the networks,   A = λI + Σ zzᵀ of the action
+
+where s' is s within ±γ, and rises a thousandth as fast beyond: a score far beyond the margin says no more than one just
+beyond it, but would outweigh every width.
 
 Eight networks that were taught the same rounds agree about much that none of them has seen, so their deviation alone
 explores too little: which actions are tried at all is then a matter of the seed. The width of a ridge regression on the
@@ -26,8 +29,8 @@ from marginbandits.types import Array
 
 __all__ = ["NetworkPosterior"]
 
-SPREAD, WIDTH, RIDGE = 0.3, 0.2, 0.1
-"""How far deviations and widths are hoped for, at hope 1; and λ."""
+SPREAD, WIDTH, RIDGE, BEYOND = 0.3, 0.2, 0.1, 1e-3
+"""How far deviations and widths are hoped for, at hope 1; λ; and what scores beyond the margin count."""
 
 
 class NetworkPosterior(Record):
@@ -52,9 +55,10 @@ class NetworkPosterior(Record):
         return {"ensemble": self.ensemble, "played": self.played, "monitor": self.monitor}
 
     def all_scores(self, batch: Batch) -> Array:
-        """Networks x actions of all contexts, laid out like the mask."""
+        """Networks x actions of all contexts, laid out like the mask, as they count."""
         found = self.ensemble.scores(dense(batch.rows))
-        return found.reshape(len(found), -1).astype(float)
+        scores = found.reshape(len(found), -1).astype(float)
+        return np.clip(scores, -self._margin, self._margin) + BEYOND * scores
 
     def scores(self, batch: Batch) -> tuple[Array, Array]:
         """Of each action: the mean of its score, and how far off that may be."""

@@ -76,6 +76,7 @@ PARTS: dict[str, str] = {
     "HingeERM": "marginbandits.oracles.hinge_erm",
     "LearntPolicy": "marginbandits.learners.off_policy.learnt",
     "LipschitzERM": "marginbandits.oracles.lipschitz_erm",
+    "NetworkERM": "marginbandits.oracles.network_erm",
     "RampERM": "marginbandits.oracles.ramp_erm",
     "SquaredHingeERM": "marginbandits.oracles.squared_hinge_erm",
 }

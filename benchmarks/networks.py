@@ -2,10 +2,13 @@
 
     python benchmarks/networks.py FOLDER --to alone.csv [--rounds 8000] [--seeds 1] [--sets eeg_eye,mnist,...]
     python benchmarks/networks.py FOLDER --to long.csv --mixture --rounds 10000 --sets long
+    python benchmarks/networks.py FOLDER --to alone.csv --figure networks.png
     python benchmarks/ratios.py alone.csv --base "squared error"
+    python benchmarks/networks.py --speed [--rounds 8000]
 
 FOLDER has classification sets as `.npz` files of X and y. `--sets long` are all that have as many rows as there are
-rounds. One thread. A line is written as soon as a run has ended; what is there already is not run again.
+rounds. One thread. A line is written as soon as a run has ended; what is there already is not run again, and a figure
+is drawn of what is there. `--speed` plays digits (64 numbers, 10 actions) over and over, each time with other noise.
 """
 
 import argparse
@@ -17,7 +20,10 @@ from pathlib import Path
 
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
+import numpy as np
+
 import marginbandits as mb
+from marginbandits.pictures import figure
 
 EIGHT = "eeg_eye,mnist,covtype,weight_lifting,avila,electricity,letter,segmentation"
 Build = Callable[[mb.Classification, int], mb.Learner]
@@ -43,15 +49,84 @@ ALONE: dict[str, Build] = {"squared hinge": alone("squared_hinge"), "squared err
 MIXTURE: dict[str, Build] = {"Mixture": mixture(networks=True), "without networks": mixture(networks=False), **LINUCB}
 
 
+def draw(lines: Path, path: Path) -> None:
+    """Each set's loss without a margin, and with it, against LinUCB's."""
+    with lines.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    names = sorted({row["data"] for row in rows})
+
+    def loss(name: str, learner: str) -> float:
+        return float(np.mean([float(row["loss"]) for row in rows if (row["data"], row["learner"]) == (name, learner)]))
+
+    drawn = figure(7, 0.5 * len(names) + 1.2)
+    axes = drawn.subplots()
+    marks = {"squared error": "s", "squared hinge": "o", "LinUCB(features=fourier)": "|"}
+    for learner, mark in marks.items():
+        axes.plot([loss(name, learner) for name in names], range(len(names)), mark, label=learner, markersize=9)
+    for i, name in enumerate(names):
+        axes.plot([loss(name, "squared error"), loss(name, "squared hinge")], [i, i], color="0.7", zorder=0)
+    axes.set_yticks(range(len(names)), names)
+    axes.set(xlabel="progressive loss", xlim=(0, None), title="Networks: a margin against squared error")
+    axes.legend()
+    drawn.savefig(path)
+
+
+def speed(n_rounds: int) -> None:
+    """Rounds a second of one core, and the share of what one product of large matrices reaches."""
+    rounds = [(one.context, one.losses) for one in mb.Classification.bundled("digits", seed=0)]
+    networks = mb.Networks()
+    weights = networks.shape(len(rounds[0][0]) + 1, 10).dimension
+    first = networks.n_networks * (len(rounds[0][0]) + 1) * networks.width  # whose inputs need no slopes
+    work = 2.0 * networks.minibatch * (3 * weights - first)
+    square = np.random.default_rng(0).standard_normal((1024, 1024), np.float32)
+    taken = []
+    for _ in range(20):
+        start = time.perf_counter()
+        square @ square
+        taken.append(time.perf_counter() - start)
+    limit = 2.0 * 1024**3 / min(taken)
+    builds: dict[str, Callable[[], mb.Learner]] = {
+        "HingeLMC(scores=Networks())": lambda: mb.HingeLMC(10, scores=networks, seed=0),
+        "Mixture": lambda: mb.Mixture(10, seed=0),
+        "Mixture, without networks": lambda: mb.Mixture(10, experts=mb.Mixture.usual(10, networks=False), seed=0),
+    }
+    for name, build in builds.items():
+        agent, rng, seconds = build(), np.random.default_rng(0), np.zeros(n_rounds)
+        for t in range(n_rounds):
+            x, losses = rounds[t % len(rounds)]
+            x = x + rng.standard_normal(len(x))
+            start = time.perf_counter()
+            decision = agent.act(x)
+            agent.learn(x, decision, losses[decision.action])
+            seconds[t] = time.perf_counter() - start
+        late = seconds[n_rounds // 2 :]
+        print(
+            f"{name:27} {1 / late.mean():,.0f} rounds/s in the later half; worst round of it {1e3 * late.max():.0f} ms"
+        )
+        if name.startswith("HingeLMC"):
+            share = work / late.mean() / limit
+            print(
+                f"  {work / 1e6:.0f} million operations a step: {share:.0%} of the {limit / 1e9:.0f} GFLOP/s of products"
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--to", type=Path, required=True)
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("FOLDER"))
+    parser.add_argument("--to", type=Path, default=Path("networks.csv"))
+    parser.add_argument("--figure", type=Path)
+    parser.add_argument("--speed", action="store_true")
     parser.add_argument("--mixture", action="store_true")
     parser.add_argument("--rounds", type=int, default=8000)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--sets", default=EIGHT)
     options = parser.parse_args()
+    if options.speed:
+        speed(options.rounds)
+        return
+    if options.figure:
+        draw(options.to, options.figure)
+        return
     done = set()
     if options.to.exists():
         with options.to.open(newline="", encoding="utf-8") as file:

@@ -43,7 +43,9 @@ def test_gradients_are_those_of_the_cost(kind: str) -> None:
     gradient = SHAPE.backward(parameters, values, two_sided_slope(kind, values[-1], losses, 0.3))
     room = SHAPE.room(6, float)
     values = SHAPE.forward(parameters, x, room)
-    assert np.array_equal(SHAPE.backward(parameters, values, two_sided_slope(kind, values[-1], losses, 0.3), room), gradient)
+    assert np.array_equal(
+        SHAPE.backward(parameters, values, two_sided_slope(kind, values[-1], losses, 0.3), room), gradient
+    )
     steps = 1e-6 * np.eye(SHAPE.dimension)
     numeric = [(total(parameters + step) - total(parameters - step)) / 2e-6 for step in steps]
     assert np.allclose(gradient, numeric, rtol=1e-5, atol=1e-6)
@@ -89,13 +91,15 @@ def test_a_norm_bounds_what_enters_each_unit_and_so_the_scores() -> None:
     assert np.abs(told.scores(rng.uniform(-1, 1, (500, 3)) / math.sqrt(3))).max() <= 1.5**2 * (1 + 1e-6)
 
 
-# Chains. Error rate: the tolerance is about four standard errors of 500 independent chains, so one seed in 10,000 fails.
+# Chains. The tolerance is about four standard errors of 500 independent chains: one seed in 10,000 fails.
 
 
 def _chains(noise: float) -> tuple[Any, Any]:
     """Mean and second moment of a score, by 500 chains of a network of four parameters and by quadrature."""
     xs, losses = np.array([-1.0, -0.5, 0.5, 1.0]), np.array([1.0, 1.0, 0.0, 0.0])
-    recipe = mb.Networks(n_networks=500, width=1, depth=1, minibatch=32, sampler="langevin", rate=0.05, temperature=noise)
+    recipe = mb.Networks(
+        n_networks=500, width=1, depth=1, minibatch=32, sampler="langevin", rate=0.05, temperature=noise
+    )
     told = Ensemble(recipe, n_features=1, n_outputs=1, seed=0, begin=10**6)
     for x, loss in zip(xs, losses, strict=True):
         told.learn(np.array([x]), 0, float(loss))
@@ -283,7 +287,7 @@ def test_the_oracle_keeps_its_contract() -> None:
 
 
 def test_smooth_ftl_follows_networks_where_no_line_leads() -> None:
-    """Right in the middle or on both sides: half of what the line's leader loses, and it says that it cannot be saved."""
+    """Right in the middle, or on both sides: it loses 0.7 of what a line does at most; its leader cannot be saved."""
 
     def play(oracle: NetworkERM | None) -> tuple[float, mb.Learner]:
         agent = mb.FaithfulSmoothFTL(2, horizon=1100, margin=0.3, oracle=oracle, features=mb.Standardise(), seed=0)

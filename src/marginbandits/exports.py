@@ -64,7 +64,8 @@ _ROOMS: dict[str, str] = {
     "learners.off_policy.margin_policy": "MarginPolicy",
     "learners.smooth_ftl": "FaithfulSmoothFTL SmoothFTL",
     "learners.warm": "warm_start",
-    "scores": "Cells Cube Finite FiniteSpace Linear MetricSpace Networks SharedLinear covering_dimension lipschitz_cover",
+    "scores": "Cells Cube Finite FiniteSpace Linear MetricSpace Networks SharedLinear covering_dimension "
+    "lipschitz_cover",
     "surrogates": "Hinge Ramp RelativeMargin SmoothedHinge",
     "types": "Decision Interaction PlacedDecision",
 }

@@ -153,7 +153,7 @@ TWO_SIDED = "squared_hinge", "hinge", "squared_error"
 
 
 def two_sided_slope(kind: str, scores: Any, losses: Any, margin: float, xp: Any = np) -> Any:
-    """Slope in the score s of what a round costs on both sides of the margin: the loss pulls below -γ, the reward above.
+    """Slope in the score s of what a round costs: on both sides of the margin, the loss pulling down, the reward up.
 
         squared_hinge   ℓ (γ + s)_+²/2 + (1 - ℓ)(γ - s)_+²/2
         hinge           ℓ (γ + s)_+ + (1 - ℓ)(γ - s)_+ + s²/2

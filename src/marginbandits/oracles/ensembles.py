@@ -11,8 +11,8 @@ the mean gradient g over the minibatch, of round s counted c_s times,
 Nothing is proved of either for networks: their potential is not convex. What the rows of a network's memory are is what
 they were when they came, so nothing that was learnt is scaled again.
 
-Chance is a function of a seed and of how many rounds were learnt: the same rounds give the same networks, bit for bit, on
-one machine. A step whose numbers are no longer finite is refused, and the round with it.
+Chance is a function of a seed and of how many rounds were learnt: the same rounds give the same networks, bit for bit,
+on one machine. A step whose numbers are no longer finite is refused, and the round with it.
 
 Loshchilov & Hutter (2019), "Decoupled weight decay regularization"; Osband et al. (2016), "Deep exploration via
 bootstrapped DQN"; Welling & Teh (2011), "Bayesian learning via stochastic gradient Langevin dynamics".
@@ -30,7 +30,6 @@ array([[ 1., -1.],
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -204,7 +203,10 @@ class Ensemble(Record):
             for layer, was in pairs[:-1]:
                 layer.weights[...], layer.biases[...] = was.weights, was.biases
             last, was = pairs[-1]
-            last.weights[..., kept], last.biases[..., kept] = was.weights[..., places[kept]], was.biases[..., places[kept]]
+            last.weights[..., kept], last.biases[..., kept] = (
+                was.weights[..., places[kept]],
+                was.biases[..., places[kept]],
+            )
         where = np.full(before.shape.sizes[-1], -1)
         where[places[kept]] = kept
         n, size = int(before.counts[_KEPT]), len(before.rows)
@@ -259,5 +261,3 @@ def adamw(
         p[i] = fade * m[i] + (one - fade) * g
         q[i] = fade_squares * v[i] + (one - fade_squares) * g * g
         out[i] = shrunk * parameters[i] - h * p[i] / (np.sqrt(wide * q[i]) + least)
-
-

@@ -2,8 +2,8 @@
 
     Σ_i c_i max(1 + f(x_i)_{a_i}/γ, 0),   c_i = weight · ℓ,   of each network f, whose scores are made to sum to zero
 
-AdamW, `passes` times over the rounds in random order, each network from weights of its own. The cost is not convex: what
-is found is small, not the least, and `LinearLeader`'s certificate has no equal here. So the theorem of SmoothFTL, which
+AdamW, `passes` times over the rounds in random order, each network from weights of its own. The cost is not convex:
+what is found is small, not the least, and `LinearLeader`'s certificate has no equal here. So the theorem of SmoothFTL, which
 asks for the least, says nothing of it. The same rounds give the same networks, whatever came before.
 
 A leader of networks plays, but cannot be saved with its learner (`oracles.leader`).
@@ -49,7 +49,7 @@ class NetworkLeader:
 
 
 class NetworkERM(Part):
-    """The oracle of `networks`, whose sizes, `minibatch`, `rate`, `decay` and `norm` count; `seed` draws their weights."""
+    """The oracle of `networks`, whose sizes, `minibatch`, `rate`, `decay` and `norm` count; `seed` draws them."""
 
     @validated
     def __init__(
@@ -78,7 +78,10 @@ class NetworkERM(Part):
         if len(used):
             costs /= costs[used].mean()
         x, room = np.clip(rows, -FARTHEST, FARTHEST).astype(np.float32), shape.room(n)
-        after, share = (np.empty_like(now[0]), np.empty_like(now[1])), np.float32(1.0 / n_blocks if n_blocks > 1 else 0.0)
+        after, share = (
+            (np.empty_like(now[0]), np.empty_like(now[1])),
+            np.float32(1.0 / n_blocks if n_blocks > 1 else 0.0),
+        )
         for _ in range(self.passes if len(used) else 0):
             order = rng.permutation(used)
             for at in range(0, len(order) - n + 1, n):

@@ -2,12 +2,12 @@
 
     h_0 = x,   h_i = max(h_{i-1} W_i + b_i, 0),   f(x) = h_D W + b:   a score for each action, or one for a row of K x d
 
-`Networks` is the recipe. All E networks are one flat array: layer after layer, E weight matrices, then E rows of biases.
+`Networks` is the recipe. All E networks are one flat array: layer after layer, E weight matrices, then E biases.
 Forward and backward are a dozen products of E x n x width arrays, which any library of arrays does that follows the
 array API standard: NumPy's, or PyTorch's and CuPy's on their devices.
 
-Only what an action scores beyond the others is played, so scores may be centred at no cost (`centred` makes them sum to
-zero, as the paper's class has it). With a `norm`, the (1, ∞) group norm of every layer is kept at most that: the sum of
+Only what an action scores beyond the others is played, so scores may be taken to sum to zero at no cost, as the paper's
+class has it (`surrogates.centred`). With a `norm`, the (1, ∞) group norm of every layer is kept at most that: the sum of
 what enters each unit, weights and bias, in absolute value. That is the class of `theory.networks`, and bounds scores by
 
     |f(x)_a| <= norm^{D+1} max(1, max_j |x_j|)   if norm >= 1.
@@ -113,7 +113,10 @@ class Perceptrons:
         xp, E, at, found = namespace(parameters), self.n_networks, 0, []
         for a, b in self._steps():
             middle, end = at + E * a * b, at + E * (a + 1) * b
-            weights, biases = xp.reshape(parameters[at:middle], (E, a, b)), xp.reshape(parameters[middle:end], (E, 1, b))
+            weights, biases = (
+                xp.reshape(parameters[at:middle], (E, a, b)),
+                xp.reshape(parameters[middle:end], (E, 1, b)),
+            )
             found.append(Layer(weights, biases))
             at = end
         return found
@@ -156,12 +159,14 @@ class Perceptrons:
             weights = xp.matmul(values[i].mT, slopes, **found[i].weights)
             parts += [biases, weights]
             if i:
-                slopes = xp.matmul(slopes, layers[i].weights.mT, **({} if room is None else {"out": room.slopes[i - 1]}))
+                slopes = xp.matmul(
+                    slopes, layers[i].weights.mT, **({} if room is None else {"out": room.slopes[i - 1]})
+                )
                 slopes *= xp.sign(values[i])  # 0 or 1: where the unit was at work
         return xp.concat([xp.reshape(one, (-1,)) for one in parts[::-1]]) if room is None else room.gradient
 
     def bounded(self, parameters: Any, norm: float) -> Any:
-        """Each unit's weights and bias made smaller where their absolute sum is above `norm`; changes what it is given."""
+        """Each unit's weights and bias made smaller, in place, where their absolute sum is above `norm`."""
         xp = namespace(parameters)
         for weights, biases in self.layers(parameters):
             sums = xp.sum(xp.abs(weights), axis=-2, keepdims=True) + xp.abs(biases)

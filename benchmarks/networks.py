@@ -105,9 +105,7 @@ def speed(n_rounds: int) -> None:
         )
         if name.startswith("HingeLMC"):
             share = work / late.mean() / limit
-            print(
-                f"  {work / 1e6:.0f} million operations a step: {share:.0%} of the {limit / 1e9:.0f} GFLOP/s of products"
-            )
+            print(f"  {work / 1e6:.0f} million operations a step, {share:.0%} of {limit / 1e9:.0f} GFLOP/s of products")
 
 
 def main() -> None:

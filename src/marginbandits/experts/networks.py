@@ -3,7 +3,7 @@
 Networks see every round, but learn from none before round `after`: until then they only keep them, which costs next to
 nothing. From then on they take a step every so many rounds, and are asked, and judged, once they have taken `WARM`.
 Before that they sleep: one that must pay for what it predicted while it knew nothing would never be believed again
-(`Mixture` says how an expert that sleeps is carried along). So runs of fewer rounds than `after` are as if there were none.
+(`Mixture` says how one that sleeps is carried along). Runs of fewer rounds than `after` are as if there were none.
 
 The prediction of an action is the mean over the networks of (1 + s/γ)/2 within [0, 1], s being its score. How far off
 it may be is left for others to say: the deviation of networks that were taught the same rounds explores too little.

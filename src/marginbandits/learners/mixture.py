@@ -6,7 +6,9 @@ importance weight to do so: an expert is judged only where it was asked. With L_
 
     v_m ∝ exp(-η L_m),   play argmax_a Σ_m v_m (p_m(a) + width_m(a)),   L_m += (p_m(a_t) - (1 - ℓ_t))².
 
-An expert that cannot say how wide it is borrows the width of the most believed one that can.
+An expert that cannot say how wide it is borrows the width of the most believed one that can. One that has seen too
+little to say anything is asleep: it is not asked, and loses what the mixture loses (its share of all weight stays), so
+when it wakes it is judged by what it says from then on.
 
 Squared error on [0, 1] is ½-exp-concave. So at η = ½, whatever happens, the squared error of the mixture's predictions
 Σ v_m p_m(a_t) is at most (ln N)/η = 2 ln N above that of the best of the N experts, over all rounds after the first
@@ -170,9 +172,8 @@ class Mixture(Learner):
     def _awake(self) -> Mask:
         return np.array([not one._asleep() for one in self._started])
 
-    def _carry(self) -> None:
-        """Those asleep lose what the mixture does: of all weight they keep the share they began with."""
-        awake = self._awake()
+    def _carry(self, awake: Mask) -> None:
+        """All others were asleep, and lose what the mixture does: of all weight they keep the share they began with."""
         if awake.any() and not awake.all():
             errors = self._errors[awake]
             least = float(errors.min())
@@ -236,8 +237,9 @@ class Mixture(Learner):
         self._journal.keep(self._errors)
         self._journal.keep(self._rounds)
         self._rounds += 1.0
+        awake = self._awake()
         self._teach(range(len(self._started)), one, action, loss)
-        self._carry()
+        self._carry(awake)
 
     def _teach(self, some: Iterable[int], one: Batch, action: int, loss: float) -> None:
         seen = self._seen(one)
@@ -251,6 +253,7 @@ class Mixture(Learner):
     def _anew(self, rounds: Iterable[Round], *newest: Any) -> None:
         self._observe(newest[0])
         self._rounds += 1.0
+        awake = self._awake()
         scaled = [m for m, expert in enumerate(self._started) if expert.scaled]
         self._teach([m for m, expert in enumerate(self._started) if not expert.scaled], *newest[:3])
         for m in scaled:
@@ -258,7 +261,7 @@ class Mixture(Learner):
             self._errors[m] = 0.0
         for one, action, loss, _ in rounds:
             self._teach(scaled, one, action, loss)
-        self._carry()
+        self._carry(awake & self._awake())
 
 
 def _described(features: str | FeatureMap) -> str:

@@ -3,8 +3,8 @@
     Σ_i c_i max(1 + f(x_i)_{a_i}/γ, 0),   c_i = weight · ℓ,   of each network f, whose scores are made to sum to zero
 
 AdamW, `passes` times over the rounds in random order, each network from weights of its own. The cost is not convex:
-what is found is small, not the least, and `LinearLeader`'s certificate has no equal here. So the theorem of SmoothFTL, which
-asks for the least, says nothing of it. The same rounds give the same networks, whatever came before.
+what is found is small, not the least, and comes without a certificate. So the theorem of SmoothFTL, which asks for the
+least, says nothing of it. The same rounds give the same networks, whatever came before.
 
 A leader of networks plays, but cannot be saved with its learner (`oracles.leader`).
 

@@ -6,8 +6,8 @@
 Forward and backward are a dozen products of E x n x width arrays, which any library of arrays does that follows the
 array API standard: NumPy's, or PyTorch's and CuPy's on their devices.
 
-Only what an action scores beyond the others is played, so scores may be taken to sum to zero at no cost, as the paper's
-class has it (`surrogates.centred`). With a `norm`, the (1, ∞) group norm of every layer is kept at most that: the sum of
+Only differences of scores are played, so they may be taken to sum to zero at no cost, as the paper's class has it
+(`surrogates.centred`). With a `norm`, the (1, ∞) group norm of every layer is kept at most that: the sum of
 what enters each unit, weights and bias, in absolute value. That is the class of `theory.networks`, and bounds scores by
 
     |f(x)_a| <= norm^{D+1} max(1, max_j |x_j|)   if norm >= 1.

@@ -222,7 +222,7 @@ def test_networks_join_and_are_believed_where_they_fit(monkeypatch: pytest.Monke
     line = mb.RidgeExpert()
     joining = mb.NetworksExpert(networks=mb.Networks(n_networks=4, width=32, minibatch=64), after=300)
     agent = mb.Mixture(2, experts=[line, joining], seed=0)
-    _play(agent, 398)
+    _play(agent, 400 - 1)
     assert agent.weights().tolist() == [1.0, 0.0]
     _play(agent, 300, seed=1)
     believed = agent.beliefs()[0]

@@ -39,7 +39,7 @@ from marginbandits.validation import Choice, Instance, Integer, Real, validated
 __all__ = ["NetworksExpert"]
 
 WARM = 500
-"""Steps before they are asked."""
+"""Steps after which they are asked, from the next one on."""
 ROOM = 2e7
 """Weights times rows of a minibatch, for each round: one to two milliseconds of one core."""
 
@@ -83,7 +83,7 @@ class NetworksExpert(Expert):
 
     def _asleep(self) -> bool:
         """Until they have taken enough steps."""
-        return self._ensemble.steps < WARM
+        return self._ensemble.steps <= WARM
 
     def _predict(self, batch: Batch) -> Array:
         """The mean over the networks, 0.5 while they sleep."""

@@ -8,8 +8,8 @@ the mean gradient g over the minibatch, of round s counted c_s times,
     langevin    c_s = 1;  θ <- θ - h (g + λθ/N) + τ √(2h/N) ξ,  h the rate, λ = 1, τ the temperature: draws of
                 exp(-(Σ V + λ‖θ‖²/2)/τ²), but for the noise of minibatches, and what a step that is not small adds
 
-Nothing is proved of either for networks: their potential is not convex. What the rows of a network's memory are is what
-they were when they came, so nothing that was learnt is scaled again.
+Nothing is proved of either for networks: their potential is not convex. Rows are kept as they came, in the scales of
+then; a learner puts the first ones into those that it knows later (`rescale`).
 
 Chance is a function of a seed and of how many rounds were learnt: the same rounds give the same networks, bit for bit,
 on one machine. A step whose numbers are no longer finite is refused, and the round with it.
@@ -96,8 +96,9 @@ class Ensemble(Record):
     def begin(self) -> None:
         """Nothing learnt: networks as they are drawn."""
         self.parameters[...] = self.shape.drawn(self._chance(0))
-        for array in (self.adam, self.rows, self.actions, self.losses, self.counted):
-            array[...] = 0
+        self.adam[...] = 0.0
+        for array in (self.rows, self.actions, self.losses, self.counted):
+            array[: self.held] = 0  # what was never written to is no memory yet
         self.counts[_ROUNDS:] = 0
 
     def _chance(self, which: int) -> np.random.Generator:

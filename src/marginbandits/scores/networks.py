@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.saving import Part
+from marginbandits.state import zeros
 from marginbandits.validation import Choice, Instance, Integer, OneOf, Real, validated
 
 __all__ = ["Networks", "Perceptrons", "namespace"]
@@ -134,8 +135,8 @@ class Perceptrons:
     def room(self, n: int, dtype: npt.DTypeLike = np.float32) -> "Room":
         """NumPy arrays to work in, for n rows: memory that is asked for anew in every step costs more than products."""
         E, widths = self.n_networks, self.sizes[1:]
-        values, slopes = ([np.empty((E, n, width), dtype) for width in widths] for _ in range(2))
-        return Room(values, slopes, np.empty(self.dimension, dtype))
+        values, slopes = ([zeros((E, n, width), dtype) for width in widths] for _ in range(2))
+        return Room(values, slopes, zeros((self.dimension,), dtype))
 
     def forward(self, parameters: Any, x: Any, room: "Room | None" = None) -> list[Any]:
         """What each layer gives for n rows, from the rows themselves to the scores, E x n x outputs."""

@@ -90,7 +90,7 @@ class NetworksExpert(Expert):
         if self._asleep():
             return np.full(len(batch.mask), 0.5)
         scores = self._ensemble.scores(dense(batch.rows)).astype(float)
-        return np.clip(0.5 + (0.5 / self.margin) * scores, 0.0, 1.0).mean(0).ravel()
+        return np.asarray(np.clip(0.5 + (0.5 / self.margin) * scores, 0.0, 1.0).mean(0).ravel())
 
     def _width(self, batch: Batch) -> None:
         """Not known."""

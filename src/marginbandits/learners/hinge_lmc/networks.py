@@ -58,7 +58,7 @@ class NetworkPosterior(Record):
         """Networks x actions of all contexts, laid out like the mask, as they count."""
         found = self.ensemble.scores(dense(batch.rows))
         scores = found.reshape(len(found), -1).astype(float)
-        return np.clip(scores, -self._margin, self._margin) + BEYOND * scores
+        return np.asarray(np.clip(scores, -self._margin, self._margin) + BEYOND * scores)
 
     def scores(self, batch: Batch) -> tuple[Array, Array]:
         """Of each action: the mean of its score, and how far off that may be."""

@@ -50,7 +50,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; at run time each name 
     from marginbandits.evaluation.off_policy.estimate import Estimate
     from marginbandits.experiments.evaluate import evaluate
     from marginbandits.experiments.simulate import Trace, simulate
-    from marginbandits.experts import Expert, OneRightExpert, RidgeExpert, TreesExpert
+    from marginbandits.experts import Expert, NetworksExpert, OneRightExpert, RidgeExpert, TreesExpert
     from marginbandits.features import Bias, Chain, Concatenate, FeatureMap, Fourier, Identity, Standardise, Table
     from marginbandits.learners import (
         BISTRO,
@@ -101,6 +101,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; at run time each name 
         FiniteSpace,
         Linear,
         MetricSpace,
+        Networks,
         SharedLinear,
         covering_dimension,
         lipschitz_cover,
@@ -167,6 +168,8 @@ __all__ = [
     "Mixture",
     "MulticlassSeparable",
     "NearestNeighbours",
+    "Networks",
+    "NetworksExpert",
     "Newtron",
     "Oblivious",
     "OneRightExpert",

@@ -28,7 +28,7 @@ _ROOMS: dict[str, str] = {
     "evaluation.off_policy.estimate": "Estimate",
     "experiments": "Trace simulate",
     "experiments.evaluate": "evaluate",
-    "experts": "Expert OneRightExpert RidgeExpert TreesExpert",
+    "experts": "Expert NetworksExpert OneRightExpert RidgeExpert TreesExpert",
     "features": "Bias Chain Concatenate FeatureMap Fourier Identity Standardise Table",
     "learners.base": "Learner",
     "learners.baselines.bag": "Bag",
@@ -64,7 +64,8 @@ _ROOMS: dict[str, str] = {
     "learners.off_policy.margin_policy": "MarginPolicy",
     "learners.smooth_ftl": "FaithfulSmoothFTL SmoothFTL",
     "learners.warm": "warm_start",
-    "scores": "Cells Cube Finite FiniteSpace Linear MetricSpace SharedLinear covering_dimension lipschitz_cover",
+    "scores": "Cells Cube Finite FiniteSpace Linear MetricSpace Networks SharedLinear covering_dimension "
+    "lipschitz_cover",
     "surrogates": "Hinge Ramp RelativeMargin SmoothedHinge",
     "types": "Decision Interaction PlacedDecision",
 }
@@ -76,6 +77,7 @@ PARTS: dict[str, str] = {
     "HingeERM": "marginbandits.oracles.hinge_erm",
     "LearntPolicy": "marginbandits.learners.off_policy.learnt",
     "LipschitzERM": "marginbandits.oracles.lipschitz_erm",
+    "NetworkERM": "marginbandits.oracles.network_erm",
     "RampERM": "marginbandits.oracles.ramp_erm",
     "SquaredHingeERM": "marginbandits.oracles.squared_hinge_erm",
 }

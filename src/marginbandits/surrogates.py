@@ -19,7 +19,7 @@ array([1. , 0.5, 0. ])
 array([1. , 0.5, 0. ])
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Real, quoted, validated
 
 __all__ = [
+    "TWO_SIDED",
     "Hinge",
     "Ramp",
     "RelativeMargin",
@@ -41,6 +42,7 @@ __all__ = [
     "multiclass_hinge",
     "multiclass_margin",
     "realizable_scores",
+    "two_sided_slope",
 ]
 
 Margin = Annotated[float, Real(above=0)]
@@ -144,6 +146,31 @@ class SmoothedHinge(Parametrised):
         v = 1.0 + np.asarray(scores, float) / self.margin
         sigma = self.width / self.margin
         return v, v / sigma, sigma
+
+
+TWO_SIDED = "squared_hinge", "hinge", "squared_error"
+"""What a round may cost whose action was played, by that action's score alone (`two_sided_slope`)."""
+
+
+def two_sided_slope(kind: str, scores: Any, losses: Any, margin: float, xp: Any = np) -> Any:
+    """Slope in the score s of what a round costs: on both sides of the margin, the loss pulling down, the reward up.
+
+        squared_hinge   ℓ (γ + s)_+²/2 + (1 - ℓ)(γ - s)_+²/2
+        hinge           ℓ (γ + s)_+ + (1 - ℓ)(γ - s)_+ + s²/2
+        squared_error   (s - γ(1 - 2ℓ))²/2
+
+    Arrays may be of any library `xp` that follows the array API.
+
+    >>> two_sided_slope("squared_hinge", np.array([0.5, 3.0, 3.0]), np.array([0.0, 0.0, 1.0]), margin=1.0)
+    array([-0.5,  0. ,  4. ])
+    """
+    if kind == "squared_error":
+        return scores - margin * (1.0 - 2.0 * losses)
+    lost, earned, none = losses + 0.0 * scores, 1.0 - losses - 0.0 * scores, 0.0 * scores
+    if kind == "squared_hinge":
+        lost, earned = lost * (scores + margin), earned * (margin - scores)
+    slope = xp.where(scores > -margin, lost, none) - xp.where(scores < margin, earned, none)
+    return slope + scores if kind == "hinge" else slope
 
 
 @validated

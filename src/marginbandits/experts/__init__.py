@@ -2,6 +2,7 @@
 
 from marginbandits.experts.expert import Expert
 from marginbandits.experts.linear import OneRightExpert, RidgeExpert
+from marginbandits.experts.networks import NetworksExpert
 from marginbandits.experts.trees import TreesExpert
 
-__all__ = ["Expert", "OneRightExpert", "RidgeExpert", "TreesExpert"]
+__all__ = ["Expert", "NetworksExpert", "OneRightExpert", "RidgeExpert", "TreesExpert"]

@@ -9,6 +9,8 @@ class of one's own fills these holes.
     _width(batch)                  how far off that may be: small where it has seen much like it; None if it cannot say
     _learn(one, action, loss)      learn from one interaction; what it changes goes into the journal first
     _forget()                      begin again
+
+One that must see many rounds before it is of use says so (`_asleep`), and is not judged by what it predicts until then.
 """
 
 import copy
@@ -50,6 +52,10 @@ class Expert(Part, Record, ABC):
     @abstractmethod
     def _width(self, batch: Batch) -> Array | None:
         """How far off each prediction may be; None if it cannot say."""
+
+    def _asleep(self) -> bool:
+        """Whether it has nothing to say yet: a mixture then believes it as far as it did when the run began."""
+        return False
 
     @abstractmethod
     def _learn(self, one: Batch, action: int, loss: float) -> float:

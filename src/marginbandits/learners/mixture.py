@@ -6,7 +6,9 @@ importance weight to do so: an expert is judged only where it was asked. With L_
 
     v_m ∝ exp(-η L_m),   play argmax_a Σ_m v_m (p_m(a) + width_m(a)),   L_m += (p_m(a_t) - (1 - ℓ_t))².
 
-An expert that cannot say how wide it is borrows the width of the most believed one that can.
+An expert that cannot say how wide it is borrows the width of the most believed one that can. One that has seen too
+little to say anything is asleep: it is not asked, and loses what the mixture loses (its share of all weight stays), so
+when it wakes it is judged by what it says from then on.
 
 Squared error on [0, 1] is ½-exp-concave. So at η = ½, whatever happens, the squared error of the mixture's predictions
 Σ v_m p_m(a_t) is at most (ln N)/η = 2 ln N above that of the best of the N experts, over all rounds after the first
@@ -32,7 +34,7 @@ import numpy as np
 
 from marginbandits import laws
 from marginbandits.contexts import Batch, Shape, dense
-from marginbandits.experts import Expert, OneRightExpert, RidgeExpert, TreesExpert
+from marginbandits.experts import Expert, NetworksExpert, OneRightExpert, RidgeExpert, TreesExpert
 from marginbandits.features import (
     Bias,
     Chain,
@@ -49,7 +51,7 @@ from marginbandits.learners.early import Round
 from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.saving import describe
 from marginbandits.state import COUNT, Field, Record
-from marginbandits.types import Array
+from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Instance, ListOf, OneOf, Real, validated
 
 __all__ = ["Belief", "Mixture"]
@@ -107,8 +109,10 @@ class Mixture(Learner):
 
     @staticmethod
     @validated
-    def usual(n_actions: ActionCount = 2, *, wide: bool = False, background: bool = False) -> list[Expert]:
-        """A line and a smooth curve, by least squares and with one action right; and trees.
+    def usual(
+        n_actions: ActionCount = 2, *, wide: bool = False, background: bool = False, networks: bool = True
+    ) -> list[Expert]:
+        """A line and a smooth curve, by least squares and with one action right; trees; and, in long runs, `networks`.
 
         Without those that know that one is right where contexts are `wide`, for they move every action in every round.
         Where there are more than `MANY` actions these borrow their widths: what they would say themselves is near 0 for
@@ -119,7 +123,8 @@ class Mixture(Learner):
         by_squares = [RidgeExpert(), RidgeExpert(features=curve), TreesExpert(background=background)]
         alpha = 1.0 if n_actions <= MANY else None
         one_right = [OneRightExpert(features=features, alpha=alpha) for features in ("raw", curve)]
-        return by_squares if wide else [*by_squares, *one_right]
+        joining = [NetworksExpert()] if networks else []
+        return [*by_squares, *([] if wide else one_right), *joining]
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         blocks = 1 if shape.shared else self.n_actions
@@ -159,7 +164,20 @@ class Mixture(Learner):
 
     def _weights(self) -> Array:
         weights = np.exp(-self.eta * (self._errors - self._errors.min()))
+        awake = self._awake()
+        if awake.any():
+            weights *= awake
         return np.asarray(weights / weights.sum())
+
+    def _awake(self) -> Mask:
+        return np.array([not one._asleep() for one in self._started])
+
+    def _carry(self, awake: Mask) -> None:
+        """All others were asleep, and lose what the mixture does: of all weight they keep the share they began with."""
+        if awake.any() and not awake.all():
+            errors = self._errors[awake]
+            least = float(errors.min())
+            self._errors[~awake] = least - np.log(np.exp(-self.eta * (errors - least)).mean()) / self.eta
 
     def beliefs(self) -> list[Belief]:
         """Every expert with how far it is believed, and its mean squared error so far, the most believed first."""
@@ -219,7 +237,9 @@ class Mixture(Learner):
         self._journal.keep(self._errors)
         self._journal.keep(self._rounds)
         self._rounds += 1.0
+        awake = self._awake()
         self._teach(range(len(self._started)), one, action, loss)
+        self._carry(awake)
 
     def _teach(self, some: Iterable[int], one: Batch, action: int, loss: float) -> None:
         seen = self._seen(one)
@@ -233,6 +253,7 @@ class Mixture(Learner):
     def _anew(self, rounds: Iterable[Round], *newest: Any) -> None:
         self._observe(newest[0])
         self._rounds += 1.0
+        awake = self._awake()
         scaled = [m for m, expert in enumerate(self._started) if expert.scaled]
         self._teach([m for m, expert in enumerate(self._started) if not expert.scaled], *newest[:3])
         for m in scaled:
@@ -240,6 +261,7 @@ class Mixture(Learner):
             self._errors[m] = 0.0
         for one, action, loss, _ in rounds:
             self._teach(scaled, one, action, loss)
+        self._carry(awake & self._awake())
 
 
 def _described(features: str | FeatureMap) -> str:

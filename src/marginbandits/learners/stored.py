@@ -26,7 +26,7 @@ __all__ = ["Stored"]
 class Stored(Parametrised, ABC):
     """What of a learner has to do with files. A subclass has the state."""
 
-    takes_sparse: ClassVar[bool] = False
+    takes_sparse: bool = False
     """Whether features may be `Sparse` rows; for others they are made dense."""
 
     constants: ClassVar[Mapping[str, float]] = {}

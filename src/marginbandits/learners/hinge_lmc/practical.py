@@ -16,6 +16,8 @@ with a floor μ_t that fades like 1/√t under every action. The first rounds ar
 features is known (`early`). See `samplers.particles` for the chain, and docs/hinge_lmc.md for what each choice is worth
 on real data. With surrogate="hinge" a round costs the paper's hinge, on both sides, and s²/2.
 
+Scores may be networks, `scores=Networks()`, which learn from the same potential (`networks`, and docs/networks.md).
+
 Foster & Krishnamurthy (2018), "Contextual bandits with surrogate losses", section 3.1; Rosasco et al. (2004), "Are loss
 functions all the same?".
 
@@ -37,12 +39,13 @@ import numpy.typing as npt
 from marginbandits import laws
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.factors import square_norm
-from marginbandits.features import Features
+from marginbandits.features import MaybeFeatures
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.early import Round
 from marginbandits.learners.hinge_lmc import faithful
 from marginbandits.learners.hinge_lmc.diagnostics import Monitor, RunDiagnostics
 from marginbandits.learners.hinge_lmc.files import REPLAYED, relearn, without_young_blocks
+from marginbandits.learners.hinge_lmc.networks import NetworkPosterior
 from marginbandits.learners.hinge_lmc.rounds import LastRound, learn_one, n_normals, play_one
 from marginbandits.learners.hinge_lmc.wide import WIDE_ROUNDS, WidePosterior
 from marginbandits.learners.options import MaybeActionCount, Options
@@ -50,9 +53,11 @@ from marginbandits.oracles.ridge import Ridge
 from marginbandits.reservoir import Reservoir
 from marginbandits.samplers.stored_pull import StoredPull
 from marginbandits.saving import Archive
-from marginbandits.state import Field, zeros
+from marginbandits.scores import Networks
+from marginbandits.state import COUNT, Field, zeros
+from marginbandits.surrogates import TWO_SIDED
 from marginbandits.types import Array
-from marginbandits.validation import Choice, Integer, Real, validated
+from marginbandits.validation import Choice, Instance, Integer, Real, validated
 
 __all__ = ["HingeLMC"]
 
@@ -67,6 +72,10 @@ class HingeLMC(Learner):
     bytes in all, for d features. Those that have a name have scales of their own, and are learnt in single precision;
     others in double, which takes up to twice as much. Rounds that are no longer kept count as least squares, without a
     margin.
+
+    With `scores=Networks(...)` the networks take the particles' place. Then of these parameters `surrogate`, `margin`,
+    `hope` and `smoothing` count, and those of `Networks`; `features` are "raw" if none are given, else "fourier".
+    "squared_error" is for them only: what they would be without a margin.
     """
 
     EARLY: ClassVar[int] = 256
@@ -82,7 +91,8 @@ class HingeLMC(Learner):
         self,
         n_actions: MaybeActionCount = None,
         *,
-        surrogate: Annotated[str, Choice("squared_hinge", "hinge")] = "squared_hinge",
+        scores: Annotated[Networks | None, Instance(Networks, type(None))] = None,
+        surrogate: Annotated[str, Choice(*TWO_SIDED)] = "squared_hinge",
         margin: Annotated[float, Real(1e-6, 1e6)] = 1.0,
         n_particles: Annotated[int, Integer(1)] = 16,
         temperature: Annotated[float, Real(0, 1e6)] = 0.1,
@@ -93,10 +103,15 @@ class HingeLMC(Learner):
         smoothing: Annotated[float, Real(0)] = 0.02,
         minibatch: Annotated[int, Integer(1, 10**9)] = 64,
         memory: Annotated[int, Integer(1)] = 1_000,
-        features: Features = "fourier",
+        features: MaybeFeatures = None,
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(n_actions, features=features, **options)
+        if scores is None and surrogate == "squared_error":
+            raise ValueError("surrogate='squared_error' needs scores=Networks(): linear scores have LinUCB for it")
+        usual = "fourier" if scores is None else "raw"
+        super().__init__(n_actions, features=usual if features is None else features, **options)
+        self.takes_sparse = scores is None
+        self.scores = scores
         self.surrogate = surrogate
         self.margin = margin
         self.n_particles = n_particles
@@ -111,10 +126,17 @@ class HingeLMC(Learner):
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         n_blocks = 1 if shape.shared else self.n_actions
-        self._squared = self.surrogate == "squared_hinge"
+        self._squared = self.surrogate != "hinge"
         self._wide = WidePosterior(n_blocks, n_features, self.regularisation) if shape.sparse else None
+        self._networks = None
         if self._wide is not None:
             return {"wide": self._wide}
+        if self.scores is not None:
+            seed = int(self._rng.integers(COUNT))
+            given = self.scores, n_blocks, n_features
+            self._networks = NetworkPosterior(*given, seed=seed, surrogate=self.surrogate, margin=self.margin)
+            self._monitor = self._networks.monitor
+            return {"networks": self._networks}
         self._target = self.margin if self._squared else 1.0
         # What is named has scales of its own, and columns of about one: single precision is enough for it.
         number = np.float32 if isinstance(self.features, str) else np.float64
@@ -146,6 +168,10 @@ class HingeLMC(Learner):
         self._particles *= self.temperature / math.sqrt(self.regularisation)
 
     def _anew(self, rounds: Iterable[Round], *newest: Any) -> None:
+        if self._networks is not None:
+            self._networks.relearn(rounds)
+            self._update(*newest)
+            return
         self._chance()
         for part in (self._ridge, self._reservoir, self._pull, self._monitor):
             part.begin()
@@ -154,18 +180,22 @@ class HingeLMC(Learner):
             self._update(*one)
 
     def _fields(self) -> Mapping[str, Field]:
-        if self._forgetting is not None or self._wide is not None:
+        if self._forgetting is not None or not self._has_particles:
             return super()._fields()
         return without_young_blocks(super()._fields(), self._ridge, self._reservoir, self._target)
 
     def _restore(self, archive: Archive) -> None:
-        if self._forgetting is not None or self._wide is not None:
+        if self._forgetting is not None or not self._has_particles:
             super()._restore(archive)
             return
         young = archive.take(REPLAYED, len(self._particles))
         super()._restore(archive)
         for block in young:
             relearn(self._ridge, self._reservoir, block, self._target)
+
+    @property
+    def _has_particles(self) -> bool:
+        return self._wide is None and self._networks is None
 
     def _scores(self, one: Batch) -> Array:
         """K x particles."""
@@ -180,6 +210,9 @@ class HingeLMC(Learner):
             means, deviations = self._wide.scores(one)
             hopeful = means + self.hope * self.temperature * deviations
             return laws.floored(laws.greedy(hopeful, one), one, floor)
+        if self._networks is not None:
+            means, deviations = self._networks.scores(one)
+            return laws.floored(laws.greedy(means + self.hope * deviations, one), one, floor)
         law = np.empty(n)
         if not play_one(dense(one.rows), one.shared, one.starts, one.mask, self._particles, self.hope, floor, law):
             raise FloatingPointError("the model's numbers are no longer finite")
@@ -188,17 +221,23 @@ class HingeLMC(Learner):
     def _widths(self, batch: Batch) -> Array:
         if self._wide is not None:
             deviations = self.temperature * self._wide.scores(batch)[1]
+        elif self._networks is not None:
+            deviations = self._networks.scores(batch)[1]
         else:
             deviations = self._scores(batch).std(1)
         return np.asarray(0.5 * self.hope * deviations / (self.margin if self._squared else 1.0))
 
     def _predicted(self, batch: Batch) -> Array:
-        scores = self._scores(batch).mean(1) if self._wide is None else self._wide.scores(batch)[0]
+        apart = self._networks if self._wide is None else self._wide
+        scores = self._scores(batch).mean(1) if apart is None else apart.scores(batch)[0]
         return np.asarray(0.5 - 0.5 * scores / (self.margin if self._squared else 1.0))
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
         if self._wide is not None:
             self._wide.learn(one, action, loss, self.margin, self._squared)
+            return
+        if self._networks is not None:
+            self._networks.learn(one, action, loss, probability, self.hope)
             return
         normals: Any = self._normals()
         given = dense(one.rows), one.shared, len(one.mask), action, loss, probability, normals
@@ -271,7 +310,9 @@ class HingeLMC(Learner):
         )
 
     def _spread(self) -> float:
-        """Over some of the rounds kept; NaN where there is no temperature or spread."""
+        """Over some of the rounds kept; NaN where there is no temperature or spread, or no Gaussian part."""
+        if self._networks is not None:
+            return math.nan
         ratios = []
         for block, particles in enumerate(self._particles):
             for row in self._reservoir.rows[block, : min(16, self._reservoir.held(block))]:
@@ -282,5 +323,7 @@ class HingeLMC(Learner):
 
     def _beyond(self) -> float:
         """The share of (particle, round kept) pairs whose score was beyond the margin when last looked at."""
+        if self._networks is not None:
+            return self._networks.ensemble.beyond()
         held = sum(self._reservoir.held(block) for block in range(len(self._particles)))
         return float(np.count_nonzero(self._pull.slopes)) / (held * self.n_particles)

@@ -1,0 +1,102 @@
+"""Hinge-LMC with networks for scores: an ensemble in the place of particles, and the widths of a ridge regression.
+
+The networks (`oracles.ensembles`) are what the potential of the rounds makes of them: a bootstrap of it, or draws by
+stochastic gradient Langevin dynamics. Played is the action of largest
+
+    mean of s' + hope (SPREAD · deviation of s' + WIDTH γ √(zᵀA⁻¹z))   over the networks,   A = λI + Σ zzᵀ of the action
+
+where s' is s within ±γ, and rises a thousandth as fast beyond: a score far beyond the margin says no more than one just
+beyond it, but would outweigh every width.
+
+Eight networks that were taught the same rounds agree about much that none of them has seen, so their deviation alone
+explores too little: which actions are tried at all is then a matter of the seed. The width of a ridge regression on the
+same features, which knows what was played where and nothing of what came of it, sees to that.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from marginbandits.contexts import Batch, dense
+from marginbandits.learners.early import Round
+from marginbandits.learners.hinge_lmc.diagnostics import Monitor, count
+from marginbandits.oracles.ensembles import Ensemble
+from marginbandits.oracles.ridge import Ridge
+from marginbandits.scores import Networks
+from marginbandits.state import Field, Journal, Record
+from marginbandits.types import Array
+
+__all__ = ["NetworkPosterior"]
+
+SPREAD, WIDTH, RIDGE, BEYOND = 0.3, 0.2, 0.1, 1e-3
+"""How far deviations and widths are hoped for, at hope 1; λ; and what scores beyond the margin count."""
+
+
+class NetworkPosterior(Record):
+    """An ensemble, with a score for each action or one for a row of K x d contexts, and what was played where."""
+
+    def __init__(
+        self, recipe: Networks, n_blocks: int, n_features: int, *, seed: int, surrogate: str, margin: float
+    ) -> None:
+        self.ensemble = Ensemble(recipe, n_features, n_blocks, seed=seed, surrogate=surrogate, margin=margin)
+        self.played = Ridge(n_blocks, n_features, RIDGE, np.float32)
+        self.monitor = Monitor()
+        self._margin = margin
+        self.attach(Journal())
+
+    def attach(self, journal: Journal) -> None:
+        """The journal is that of all."""
+        super().attach(journal)
+        for one in self._parts().values():
+            one.attach(journal)
+
+    def _parts(self) -> dict[str, Record]:
+        return {"ensemble": self.ensemble, "played": self.played, "monitor": self.monitor}
+
+    def all_scores(self, batch: Batch) -> Array:
+        """Networks x actions of all contexts, laid out like the mask, as they count."""
+        found = self.ensemble.scores(dense(batch.rows))
+        scores = found.reshape(len(found), -1).astype(float)
+        return np.asarray(np.clip(scores, -self._margin, self._margin) + BEYOND * scores)
+
+    def scores(self, batch: Batch) -> tuple[Array, Array]:
+        """Of each action: the mean of its score, and how far off that may be."""
+        scores = self.all_scores(batch)
+        width = WIDTH * self._margin * np.sqrt(self.played.variance(batch))
+        return scores.mean(0), SPREAD * scores.std(0) + width
+
+    def learn(self, one: Batch, action: int, loss: float, probability: float, hope: float) -> None:
+        """One round more."""
+        scores, (means, deviations) = self.all_scores(one), self.scores(one)
+        agreement = float((scores.argmax(1) == (means + hope * deviations).argmax()).mean())
+        score = float(means[action]) / self._margin
+        hinge = loss * max(1.0 + score, 0.0) + (1.0 - loss) * max(1.0 - score, 0.0)
+        seen = self.monitor
+        count(seen.bins, seen.state, seen.weights, agreement, hinge, 1.0 / probability, seen.before, self.journal.stamp)
+        rows, at, block = dense(one.rows), one.row(action), one.block(action)
+        self.played.learn(self.played._like(rows), at, block, 0.0)
+        self.ensemble.learn(rows[at], block, loss)
+
+    def relearn(self, rounds: Iterable[Round]) -> None:
+        """What the rows of the first rounds are in the scales of today; the last of these is not learnt yet."""
+        found = [(dense(one.rows), one.row(action), one.block(action)) for one, action, _, _ in rounds][:-1]
+        self.played.begin()
+        for i, (rows, at, block) in enumerate(found):
+            self.played.learn(self.played._like(rows), at, block, 0.0)
+            self.ensemble.rescale(i, rows[at])
+
+    def fields(self) -> Mapping[str, Field]:
+        """The live state."""
+        parts = self._parts().items()
+        return {f"{name}.{inner}": field for name, one in parts for inner, field in one.fields().items()}
+
+    def _adopt(self, before: "NetworkPosterior", places: Any) -> None:
+        """The same of other actions."""
+        for name, one in self._parts().items():
+            one._adopt(before._parts()[name], places)
+
+    def check(self) -> None:
+        """Only what rounds could have left."""
+        for one in self._parts().values():
+            one.check()

@@ -1,0 +1,264 @@
+"""Ensembles of networks that learn from rounds as they come: replay, and a step of AdamW or of Langevin.
+
+A round is put by; every `every` rounds all networks take one step on a minibatch of those kept, the newest among them.
+Each round costs V, one of `surrogates.two_sided_slope`, in the score of the action that was played. With N rounds and
+the mean gradient g over the minibatch, of round s counted c_s times,
+
+    bootstrap   c_s ~ Poisson(1), drawn once for each network;  AdamW on g
+    langevin    c_s = 1;  θ <- θ - h (g + λθ/N) + τ √(2h/N) ξ,  h the rate, λ = 1, τ the temperature: draws of
+                exp(-(Σ V + λ‖θ‖²/2)/τ²), but for the noise of minibatches, and what a step that is not small adds
+
+Nothing is proved of either for networks: their potential is not convex. Rows are kept as they came, in the scales of
+then; a learner puts the first ones into those that it knows later (`rescale`).
+
+Chance is a function of a seed and of how many rounds were learnt: the same rounds give the same networks, bit for bit,
+on one machine. A step whose numbers are no longer finite is refused, and the round with it.
+
+Loshchilov & Hutter (2019), "Decoupled weight decay regularization"; Osband et al. (2016), "Deep exploration via
+bootstrapped DQN"; Welling & Teh (2011), "Bayesian learning via stochastic gradient Langevin dynamics".
+
+>>> import numpy as np
+>>> from marginbandits.scores import Networks
+>>> told = Ensemble(Networks(n_networks=2, width=8, minibatch=16), n_features=1, n_outputs=2, seed=0)
+>>> for x in [-1.0, 1.0] * 100:
+...     told.learn(np.array([x]), 0, loss=float(x > 0))
+...     told.learn(np.array([x]), 1, loss=float(x < 0))
+>>> told.scores(np.array([[-1.0], [1.0]])).mean(0).round() + 0.0
+array([[ 1., -1.],
+       [-1.,  1.]], dtype=float32)
+"""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.compiled import kernel
+from marginbandits.scores.networks import Networks
+from marginbandits.state import COUNT, Field, Journal, Record, zeros
+from marginbandits.surrogates import two_sided_slope
+from marginbandits.types import Array
+
+__all__ = ["Ensemble"]
+
+Small = npt.NDArray[np.float32]
+
+FIRST = 16
+"""Rounds before the first step."""
+NEWEST = 8
+"""Rounds of a minibatch that are the last ones."""
+FARTHEST = 1e3
+"""No column that networks see is larger."""
+_ROOM = 2**27
+"""Numbers that rows may take; where `memory` would be more, it is less."""
+_FADE, _FADE_SQUARES, _LEAST = 0.9, 0.999, 1e-8
+"""AdamW's usual three: β₁, β₂ and ε."""
+_SEED, _ROUNDS, _STEPS, _KEPT = range(4)
+
+
+class Ensemble(Record):
+    """The networks of a recipe, what AdamW remembers, and the last `memory` rounds."""
+
+    def __init__(
+        self,
+        recipe: Networks,
+        n_features: int,
+        n_outputs: int,
+        *,
+        seed: int,
+        surrogate: str = "squared_hinge",
+        margin: float = 1.0,
+        begin: int = FIRST,
+        every: int = 1,
+    ) -> None:
+        self.recipe, self.surrogate, self.margin = recipe, surrogate, margin
+        self.first, self.every = begin, max(every, recipe.every)
+        self.shape = recipe.shape(n_features, n_outputs)
+        self._scale = math.sqrt(n_features)  # features have norm about 1; networks want columns of about 1
+        size = max(1, min(recipe.memory, _ROOM // n_features))
+        self.parameters, self.adam = self._fresh()
+        self._spare = self._fresh()  # what the next step writes: the round can then be taken back without a copy
+        self._room = self.shape.room(recipe.minibatch)
+        self.rows: Small = zeros((size, n_features), np.float32)
+        self.actions = zeros((size,), np.int64)
+        self.losses: Small = zeros((size,), np.float32)
+        self.counted = zeros((size, recipe.n_networks), np.uint8)
+        self.counts = np.array([seed, 0, 0, 0], np.int64)
+        self.begin()
+        self.attach(Journal())
+
+    def _fresh(self) -> tuple[Small, Small]:
+        n = self.shape.dimension
+        kept = 2 if self.recipe.sampler == "bootstrap" else 0
+        return zeros((n,), np.float32), zeros((kept, n), np.float32)
+
+    def begin(self) -> None:
+        """Nothing learnt: networks as they are drawn."""
+        self.parameters[...] = self.shape.drawn(self._chance(0))
+        self.adam[...] = 0.0
+        for array in (self.rows, self.actions, self.losses, self.counted):
+            array[: self.held] = 0  # what was never written to is no memory yet
+        self.counts[_ROUNDS:] = 0
+
+    def _chance(self, which: int) -> np.random.Generator:
+        return np.random.default_rng((int(self.counts[_SEED]), which))
+
+    @property
+    def rounds(self) -> int:
+        """How many were learnt."""
+        return int(self.counts[_ROUNDS])
+
+    @property
+    def steps(self) -> int:
+        """How many were taken."""
+        return int(self.counts[_STEPS])
+
+    @property
+    def held(self) -> int:
+        """How many are kept."""
+        return min(int(self.counts[_KEPT]), len(self.rows))
+
+    def scores(self, rows: Array) -> Small:
+        """Of n rows: networks x n x outputs."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            found: Small = self.shape.forward(self.parameters, self._seen(rows))[-1]
+        return found
+
+    def _seen(self, rows: Array) -> Small:
+        seen = np.clip(rows * self._scale, -FARTHEST, FARTHEST)
+        return np.asarray(seen, np.float32)
+
+    def learn(self, row: Array, action: int, loss: float) -> None:
+        """Put a round by, and take a step if it is time."""
+        rounds, at, keep = self.rounds, int(self.counts[_KEPT]) % len(self.rows), self.journal.keep
+        keep(self.counts)
+        for array in (self.rows, self.actions, self.losses, self.counted):
+            keep(array, at)
+        chance = self._chance(rounds + 1)
+        self.rows[at], self.actions[at], self.losses[at] = self._seen(row), action, loss
+        self.counted[at] = np.minimum(chance.poisson(1.0, self.counted.shape[1]), 255)
+        self.counts[_ROUNDS] = rounds = min(rounds + 1, COUNT)
+        self.counts[_KEPT] += 1
+        if rounds >= self.first and rounds % self.every == 0:
+            self._step(chance)
+
+    def rescale(self, i: int, row: Array) -> None:
+        """What the row of the i-th round is in the scales of today."""
+        at = i % len(self.rows)
+        self.journal.keep(self.rows, at)
+        self.rows[at] = self._seen(row)
+
+    def _step(self, chance: np.random.Generator) -> None:
+        held, n = self.held, self.recipe.minibatch
+        chosen = chance.integers(held, size=n)
+        newest = min(NEWEST, n, held)
+        chosen[:newest] = (int(self.counts[_KEPT]) - 1 - np.arange(newest)) % len(self.rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gradient = self._gradient(chosen)
+            for name in ("parameters", "adam", "_spare"):
+                self.journal.keep_attribute(self, name)
+            (parameters, adam), before = self._spare, (self.parameters, self.adam)
+            steps, recipe = self.steps + 1, self.recipe
+            if recipe.sampler == "bootstrap":
+                adamw(*before, gradient, recipe.rate, recipe.decay, steps, parameters, adam)
+            else:
+                h, N = recipe.rate, self.rounds
+                noise = chance.standard_normal(len(parameters), np.float32)
+                parameters[...] = self.parameters * np.float32(1.0 - h / N) - np.float32(h) * gradient
+                parameters += np.float32(recipe.temperature * math.sqrt(2.0 * h / N)) * noise
+            if recipe.norm is not None:
+                self.shape.bounded(parameters, recipe.norm)
+            good = bool(np.isfinite(parameters.sum()) and np.isfinite(adam.sum()))
+        if not good:
+            raise FloatingPointError(f"the networks' numbers are no longer finite: rate={recipe.rate:g} is too large")
+        self.parameters, self.adam, self._spare = parameters, adam, before
+        self.counts[_STEPS] = min(steps, COUNT)
+
+    def _gradient(self, chosen: npt.NDArray[np.int64]) -> Small:
+        """Of the mean cost of these rounds, as often as each network counts them."""
+        room = self._room
+        values = self.shape.forward(self.parameters, self.rows[chosen], room)
+        played = self.actions[chosen]
+        places = np.arange(len(chosen))
+        slopes = two_sided_slope(self.surrogate, values[-1][:, places, played], self.losses[chosen], self.margin)
+        if self.recipe.sampler == "bootstrap":
+            slopes = slopes * self.counted[chosen].T
+        spread = room.slopes[-1]
+        spread[...] = 0.0
+        spread[:, places, played] = slopes / np.float32(len(chosen))
+        found: Small = self.shape.backward(self.parameters, values, spread, room)
+        return found
+
+    def beyond(self) -> float:
+        """The share of networks and of the last rounds kept whose score is beyond the margin, where they agree."""
+        some = np.arange(self.held)[-1000:]
+        scores = self.shape.forward(self.parameters, self.rows[some])[-1][:, np.arange(len(some)), self.actions[some]]
+        return float((scores * np.sign(1.0 - 2.0 * self.losses[some]) > self.margin).mean())
+
+    def _adopt(self, before: "Ensemble", places: npt.NDArray[np.int64]) -> None:
+        """The networks with the scores of the actions that remain, and the rounds that played these."""
+        kept = np.flatnonzero(places >= 0)
+        for new, old in ((self.parameters, before.parameters), *zip(self.adam, before.adam, strict=True)):
+            pairs = list(zip(self.shape.layers(new), before.shape.layers(old), strict=True))
+            for layer, was in pairs[:-1]:
+                layer.weights[...], layer.biases[...] = was.weights, was.biases
+            last, was = pairs[-1]
+            last.weights[..., kept], last.biases[..., kept] = (
+                was.weights[..., places[kept]],
+                was.biases[..., places[kept]],
+            )
+        where = np.full(before.shape.sizes[-1], -1)
+        where[places[kept]] = kept
+        n, size = int(before.counts[_KEPT]), len(before.rows)
+        order = np.arange(max(0, n - size), n) % size
+        order = order[where[before.actions[order]] >= 0]
+        for name in ("rows", "losses", "counted"):
+            getattr(self, name)[: len(order)] = getattr(before, name)[order]
+        self.actions[: len(order)] = where[before.actions[order]]
+        self.counts[...] = before.counts
+        self.counts[_KEPT] = len(order)
+
+    def fields(self) -> Mapping[str, Field]:
+        """The live state."""
+        return {
+            "parameters": Field(self.parameters),
+            "adam": Field(self.adam),
+            "rows": Field(self.rows, -FARTHEST, FARTHEST),
+            "actions": Field(self.actions, 0, self.shape.sizes[-1] - 1),
+            "losses": Field(self.losses, 0.0, 1.0),
+            "counted": Field(self.counted, 0, 255),
+            "counts": Field(self.counts, 0, COUNT),
+        }
+
+    def check(self) -> None:
+        """Second adam are those of squares; steps were made in rounds."""
+        if len(self.adam) and self.adam[1].min() < 0.0:
+            raise ValueError("adam must have squares that are not negative")
+        if self.counts[_STEPS:].max() > self.counts[_ROUNDS]:
+            raise ValueError("counts must have no more steps, and no more rounds kept, than rounds")
+
+
+@kernel
+def adamw(
+    parameters: Small,
+    adam: Small,
+    gradient: Small,
+    rate: float,
+    decay: float,
+    steps: int,
+    out: Small,
+    out_adam: Small,
+) -> None:
+    """One step of AdamW into `out` and `out_adam`; `steps` counts it."""
+    one = np.float32(1.0)
+    fade, fade_squares, least = np.float32(_FADE), np.float32(_FADE_SQUARES), np.float32(_LEAST)
+    h = np.float32(rate / (1.0 - _FADE**steps))
+    wide = np.float32(1.0 / (1.0 - _FADE_SQUARES**steps))
+    shrunk = np.float32(1.0 - rate * decay)
+    m, v, p, q = adam[0], adam[1], out_adam[0], out_adam[1]
+    for i in range(parameters.shape[0]):
+        g = gradient[i]
+        p[i] = fade * m[i] + (one - fade) * g
+        q[i] = fade_squares * v[i] + (one - fade_squares) * g * g
+        out[i] = shrunk * parameters[i] - h * p[i] / (np.sqrt(wide * q[i]) + least)

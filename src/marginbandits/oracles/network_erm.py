@@ -1,0 +1,100 @@
+"""Small weighted hinge over networks: the oracle that lets SmoothFTL follow a class that is not linear.
+
+    Σ_i c_i max(1 + f(x_i)_{a_i}/γ, 0),   c_i = weight · ℓ,   of each network f, whose scores are made to sum to zero
+
+AdamW, `passes` times over the rounds in random order, each network from weights of its own. The cost is not convex:
+what is found is small, not the least, and comes without a certificate. So the theorem of SmoothFTL, which asks for the
+least, says nothing of it. The same rounds give the same networks, whatever came before.
+
+A leader of networks plays, but cannot be saved with its learner (`oracles.leader`).
+
+Foster & Krishnamurthy (2018), "Contextual bandits with surrogate losses", section 3.2.
+
+>>> import numpy as np
+>>> rows = np.array([[-1.0], [0.0], [1.0]] * 20)  # the first action loses in the middle, the second elsewhere
+>>> middle = (rows[:, 0] == 0.0).astype(int)
+>>> blocks = np.arange(60) // 3 % 2
+>>> oracle = NetworkERM(0.5, networks=Networks(n_networks=1, width=16, rate=0.01), passes=100)
+>>> leader = oracle.fit(rows, blocks, (blocks != middle).astype(float), np.ones(60), np.zeros((2, 1)))
+>>> leader.scores(rows[:3]).argmax(1)
+array([0, 1, 0])
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.oracles.ensembles import FARTHEST, adamw
+from marginbandits.saving import Part
+from marginbandits.scores.networks import Networks, Perceptrons
+from marginbandits.types import Array
+from marginbandits.validation import Instance, Integer, Real, validated
+
+__all__ = ["NetworkERM", "NetworkLeader"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NetworkLeader:
+    """What was found: the mean of these networks."""
+
+    shape: Perceptrons
+    parameters: Array
+
+    def scores(self, rows: Array) -> Array:
+        """For each row and block."""
+        seen = np.clip(np.asarray(rows, float), -FARTHEST, FARTHEST)
+        return np.asarray(self.shape.forward(self.parameters, seen)[-1].mean(0))
+
+
+class NetworkERM(Part):
+    """The oracle of `networks`, whose sizes, `minibatch`, `rate`, `decay` and `norm` count; `seed` draws them."""
+
+    @validated
+    def __init__(
+        self,
+        margin: Annotated[float, Real(above=0)],
+        *,
+        networks: Annotated[Networks, Instance(Networks)] = Networks(n_networks=2, width=64),  # noqa: B008  # a recipe
+        passes: Annotated[int, Integer(1, 10**6)] = 30,
+        seed: Annotated[int, Integer(0, 2**53)] = 0,
+    ) -> None:
+        self.margin = margin
+        self.networks = networks
+        self.passes = passes
+        self.seed = seed
+
+    def fit(
+        self, rows: Array, blocks: npt.NDArray[np.int64], losses: Array, weights: Array, start: Array
+    ) -> NetworkLeader:
+        """Networks of small cost on these rounds, from weights drawn anew; `start` only says how many blocks."""
+        recipe, (n_blocks, d) = self.networks, start.shape
+        shape, rng = recipe.shape(d, n_blocks), np.random.default_rng(self.seed)
+        now = shape.drawn(rng), np.zeros((2, shape.dimension), np.float32)
+        costs = np.asarray(losses * weights, np.float32)
+        used = np.flatnonzero(costs)  # a round without a loss has no say
+        n, steps = min(recipe.minibatch, max(1, len(used))), 0
+        if len(used):
+            costs /= costs[used].mean()
+        x, room = np.clip(rows, -FARTHEST, FARTHEST).astype(np.float32), shape.room(n)
+        after, share = (
+            (np.empty_like(now[0]), np.empty_like(now[1])),
+            np.float32(1.0 / n_blocks if n_blocks > 1 else 0.0),
+        )
+        for _ in range(self.passes if len(used) else 0):
+            order = rng.permutation(used)
+            for at in range(0, len(order) - n + 1, n):
+                some = order[at : at + n]
+                values = shape.forward(now[0], x[some], room)
+                own = values[-1][:, np.arange(n), blocks[some]] - share * values[-1].sum(-1)
+                slopes = (own > -self.margin) * costs[some] / np.float32(n * self.margin)
+                spread = room.slopes[-1]
+                spread[...] = -share * slopes[..., None]
+                spread[:, np.arange(n), blocks[some]] += slopes
+                steps += 1
+                adamw(*now, shape.backward(now[0], values, spread, room), recipe.rate, recipe.decay, steps, *after)
+                now, after = after, now
+                if recipe.norm is not None:
+                    shape.bounded(now[0], recipe.norm)
+        return NetworkLeader(shape, now[0].astype(float))

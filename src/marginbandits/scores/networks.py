@@ -1,0 +1,186 @@
+"""Networks as scores: several multilayer perceptrons at once, as batched matrix products.
+
+    h_0 = x,   h_i = max(h_{i-1} W_i + b_i, 0),   f(x) = h_D W + b:   a score for each action, or one for a row of K x d
+
+`Networks` is the recipe. All E networks are one flat array: layer after layer, E weight matrices, then E biases.
+Forward and backward are a dozen products of E x n x width arrays, which any library of arrays does that follows the
+array API standard: NumPy's, or PyTorch's and CuPy's on their devices.
+
+Only differences of scores are played, so they may be taken to sum to zero at no cost, as the paper's class has it
+(`surrogates.centred`). With a `norm`, the (1, ∞) group norm of every layer is kept at most that: the sum of
+what enters each unit, weights and bias, in absolute value. That is the class of `theory.networks`, and bounds scores by
+
+    |f(x)_a| <= norm^{D+1} max(1, max_j |x_j|)   if norm >= 1.
+
+He, Zhang, Ren & Sun (2015), "Delving deep into rectifiers", for the weights to begin with; Neyshabur, Tomioka & Srebro
+(2015), "Norm-based capacity control in neural networks".
+
+>>> import numpy as np
+>>> shape = Perceptrons(n_networks=2, sizes=(3, 16, 2))
+>>> parameters = shape.drawn(np.random.default_rng(0))
+>>> shape.forward(parameters, np.ones((5, 3), np.float32))[-1].shape  # networks, contexts, actions
+(2, 5, 2)
+"""
+
+import math
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.saving import Part
+from marginbandits.state import zeros
+from marginbandits.validation import Choice, Instance, Integer, OneOf, Real, validated
+
+__all__ = ["Networks", "Perceptrons", "namespace"]
+
+Small = npt.NDArray[np.float32]
+LAST = 0.1
+"""The last layer begins with weights smaller by this, so that all actions begin nearly alike."""
+
+
+class Networks(Part):
+    """`n_networks` perceptrons of `depth` hidden layers of `width` units, taught by replay of rounds.
+
+    A step looks at the newest `NEWEST` rounds and at others of the last `memory`, `minibatch` together; there is one
+    every `every` rounds. With `sampler="bootstrap"` each network counts each round as often as a Poisson variable of
+    mean 1 says, and AdamW moves it by `rate`, with `decay`; with "langevin" all count all rounds alike, and stochastic
+    gradient Langevin dynamics moves them (`oracles.ensembles`), whose noise is scaled by `temperature`. A `norm` bounds
+    every layer. Costs 4 E P (3 + 3) bytes for P weights of each, and 4 d `memory` for the rounds.
+    """
+
+    @validated
+    def __init__(
+        self,
+        *,
+        n_networks: Annotated[int, Integer(1, 1000)] = 8,
+        width: Annotated[int, Integer(1, 10_000)] = 128,
+        depth: Annotated[int, Integer(0, 20)] = 2,
+        minibatch: Annotated[int, Integer(1, 10**6)] = 128,
+        every: Annotated[int, Integer(1, 10**6)] = 1,
+        memory: Annotated[int, Integer(1, 10**7)] = 20_000,
+        sampler: Annotated[str, Choice("bootstrap", "langevin")] = "bootstrap",
+        rate: Annotated[float, Real(above=0, high=1e6)] = 0.003,
+        decay: Annotated[float, Real(0, 1)] = 1e-4,
+        temperature: Annotated[float, Real(0, 1e6)] = 0.1,
+        norm: Annotated[float | None, OneOf(Real(above=0, high=1e6), Instance(type(None)))] = None,
+    ) -> None:
+        self.n_networks = n_networks
+        self.width = width
+        self.depth = depth
+        self.minibatch = minibatch
+        self.every = every
+        self.memory = memory
+        self.sampler = sampler
+        self.rate = rate
+        self.decay = decay
+        self.temperature = temperature
+        self.norm = norm
+
+    def shape(self, n_inputs: int, n_outputs: int) -> "Perceptrons":
+        """All of them, for rows of so many columns and so many scores."""
+        return Perceptrons(self.n_networks, (n_inputs, *[self.width] * self.depth, n_outputs))
+
+
+class Layer(NamedTuple):
+    """Views into the parameters: E x inputs x outputs, and E x 1 x outputs."""
+
+    weights: Any
+    biases: Any
+
+
+class Room(NamedTuple):
+    """What `forward` gives, what `backward` comes by, and the gradient, for one number of rows."""
+
+    values: list[Any]
+    slopes: list[Any]
+    gradient: Any
+
+
+class Perceptrons:
+    """E networks of layers of these sizes, and where in one flat array each layer is."""
+
+    def __init__(self, n_networks: int, sizes: Sequence[int]) -> None:
+        self.n_networks, self.sizes = n_networks, tuple(sizes)
+        self.dimension = n_networks * sum((a + 1) * b for a, b in self._steps())
+
+    def _steps(self) -> list[tuple[int, int]]:
+        return list(zip(self.sizes[:-1], self.sizes[1:], strict=True))
+
+    def layers(self, parameters: Any) -> list[Layer]:
+        """The layers, as views of a flat array."""
+        xp, E, at, found = namespace(parameters), self.n_networks, 0, []
+        for a, b in self._steps():
+            middle, end = at + E * a * b, at + E * (a + 1) * b
+            weights, biases = (
+                xp.reshape(parameters[at:middle], (E, a, b)),
+                xp.reshape(parameters[middle:end], (E, 1, b)),
+            )
+            found.append(Layer(weights, biases))
+            at = end
+        return found
+
+    def drawn(self, rng: np.random.Generator) -> Small:
+        """Weights of variance 2/inputs, smaller in the last layer; no biases."""
+        parameters: Small = np.zeros(self.dimension, np.float32)
+        layers = self.layers(parameters)
+        for i, (weights, _) in enumerate(layers):
+            last = LAST if i == len(layers) - 1 else 1.0
+            scale = last * math.sqrt(2.0 / weights.shape[1])
+            weights[...] = scale * rng.standard_normal(weights.shape, np.float32)
+        return parameters
+
+    def room(self, n: int, dtype: npt.DTypeLike = np.float32) -> "Room":
+        """NumPy arrays to work in, for n rows: memory that is asked for anew in every step costs more than products."""
+        E, widths = self.n_networks, self.sizes[1:]
+        values, slopes = ([zeros((E, n, width), dtype) for width in widths] for _ in range(2))
+        return Room(values, slopes, zeros((self.dimension,), dtype))
+
+    def forward(self, parameters: Any, x: Any, room: "Room | None" = None) -> list[Any]:
+        """What each layer gives for n rows, from the rows themselves to the scores, E x n x outputs."""
+        xp, layers, values = namespace(parameters), self.layers(parameters), [x]
+        zero = 0 * parameters[:1]
+        for i, (weights, biases) in enumerate(layers):
+            into = {} if room is None else {"out": room.values[i]}
+            out = xp.matmul(values[-1], weights, **into)
+            out += biases
+            values.append(out if i == len(layers) - 1 else xp.maximum(out, zero, **into))
+        return values
+
+    def backward(self, parameters: Any, values: list[Any], slopes: Any, room: "Room | None" = None) -> Any:
+        """The gradient, flat, of what has these `slopes` (E x n x outputs) in the scores of `values`."""
+        xp, layers, parts = namespace(parameters), self.layers(parameters), []
+        found = [Layer({}, {}) for _ in layers]
+        if room is not None:
+            found = [Layer({"out": one.weights}, {"out": one.biases}) for one in self.layers(room.gradient)]
+        for i in range(len(layers) - 1, -1, -1):
+            biases = xp.sum(slopes, axis=-2, keepdims=True, **found[i].biases)
+            weights = xp.matmul(values[i].mT, slopes, **found[i].weights)
+            parts += [biases, weights]
+            if i:
+                slopes = xp.matmul(
+                    slopes, layers[i].weights.mT, **({} if room is None else {"out": room.slopes[i - 1]})
+                )
+                slopes *= xp.sign(values[i])  # 0 or 1: where the unit was at work
+        return xp.concat([xp.reshape(one, (-1,)) for one in parts[::-1]]) if room is None else room.gradient
+
+    def bounded(self, parameters: Any, norm: float) -> Any:
+        """Each unit's weights and bias made smaller, in place, where their absolute sum is above `norm`."""
+        xp = namespace(parameters)
+        for weights, biases in self.layers(parameters):
+            sums = xp.sum(xp.abs(weights), axis=-2, keepdims=True) + xp.abs(biases)
+            share = norm / xp.maximum(sums, 0 * sums + norm)
+            weights *= share
+            biases *= share
+        return parameters
+
+
+def namespace(array: Any) -> Any:
+    """The library that an array is of: what the array says, or the module of its class (PyTorch's says nothing)."""
+    if isinstance(array, np.ndarray):
+        return np
+    if hasattr(array, "__array_namespace__"):
+        return array.__array_namespace__()
+    return sys.modules[type(array).__module__.partition(".")[0]]

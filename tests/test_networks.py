@@ -1,0 +1,308 @@
+"""Networks: gradients against differences, chains against quadrature, learners against their contract."""
+
+import math
+from typing import Any
+
+import array_api_strict
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import marginbandits as mb
+from marginbandits.checks import LEARNER_CHECKS, check_expert, check_oracle
+from marginbandits.experts import networks as expert_module
+from marginbandits.oracles.ensembles import Ensemble
+from marginbandits.oracles.network_erm import NetworkERM
+from marginbandits.scores.networks import Perceptrons
+from marginbandits.state import Field
+from marginbandits.surrogates import TWO_SIDED, two_sided_slope
+from marginbandits.types import Array
+
+SHAPE = Perceptrons(n_networks=2, sizes=(3, 5, 4, 2))
+
+
+def _cost(kind: str, s: Any, loss: Any, margin: float) -> Any:
+    lost, earned = np.maximum(margin + s, 0.0), np.maximum(margin - s, 0.0)
+    if kind == "squared_hinge":
+        return loss * lost**2 / 2 + (1 - loss) * earned**2 / 2
+    if kind == "hinge":
+        return loss * lost + (1 - loss) * earned + s**2 / 2
+    return (s - margin * (1 - 2 * loss)) ** 2 / 2
+
+
+@pytest.mark.parametrize("kind", TWO_SIDED)
+def test_gradients_are_those_of_the_cost(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    parameters = SHAPE.drawn(rng).astype(float) + 0.1 * rng.standard_normal(SHAPE.dimension)
+    x, losses = rng.standard_normal((6, 3)), rng.random((6, 2))
+
+    def total(at: Array) -> float:
+        return float(_cost(kind, SHAPE.forward(at, x)[-1], losses, 0.3).sum())
+
+    values = SHAPE.forward(parameters, x)
+    gradient = SHAPE.backward(parameters, values, two_sided_slope(kind, values[-1], losses, 0.3))
+    room = SHAPE.room(6, float)
+    values = SHAPE.forward(parameters, x, room)
+    assert np.array_equal(
+        SHAPE.backward(parameters, values, two_sided_slope(kind, values[-1], losses, 0.3), room), gradient
+    )
+    steps = 1e-6 * np.eye(SHAPE.dimension)
+    numeric = [(total(parameters + step) - total(parameters - step)) / 2e-6 for step in steps]
+    assert np.allclose(gradient, numeric, rtol=1e-5, atol=1e-6)
+    assert not np.allclose(-gradient, numeric, rtol=1e-5, atol=1e-6)  # the comparison can fail
+
+
+def test_networks_together_are_each_one_alone() -> None:
+    rng = np.random.default_rng(1)
+    parameters, x = SHAPE.drawn(rng), rng.standard_normal((4, 3)).astype(np.float32)
+    together = SHAPE.forward(parameters, x)[-1]
+    for e in range(2):
+        h = x
+        for i, (weights, biases) in enumerate(SHAPE.layers(parameters)):
+            h = h @ weights[e] + biases[e]
+            h = np.maximum(h, 0) if i < 2 else h
+        assert np.allclose(together[e], h, atol=1e-6)
+
+
+def test_any_library_of_arrays_will_do() -> None:
+    """One that has what the array API standard has, and nothing else, gives the same bits."""
+    rng = np.random.default_rng(2)
+    given = SHAPE.drawn(rng), rng.standard_normal((6, 3)).astype(np.float32), rng.random((6, 2)).astype(np.float32)
+
+    def play(xp: Any, parameters: Any, x: Any, losses: Any) -> list[npt.NDArray[Any]]:
+        values = SHAPE.forward(parameters, x)
+        slopes = [two_sided_slope(kind, values[-1], losses, 0.1, xp) for kind in TWO_SIDED]
+        found = [SHAPE.backward(parameters, values, one) for one in slopes]
+        return [np.asarray(one) for one in (*found, SHAPE.bounded(parameters, 0.5))]
+
+    ours = play(np, *(one.copy() for one in given))
+    theirs = play(array_api_strict, *map(array_api_strict.asarray, given))
+    assert all(np.array_equal(one, other) for one, other in zip(ours, theirs, strict=True))
+
+
+def test_a_norm_bounds_what_enters_each_unit_and_so_the_scores() -> None:
+    networks = mb.Networks(n_networks=2, width=8, depth=1, minibatch=16, norm=1.5, rate=0.1)
+    told = Ensemble(networks, n_features=3, n_outputs=2, seed=0)
+    rng = np.random.default_rng(0)
+    for row in rng.uniform(-1, 1, (200, 3)) / math.sqrt(3):
+        told.learn(row, int(rng.integers(2)), float(rng.random() < 0.5))
+    for weights, biases in told.shape.layers(told.parameters):
+        assert (np.abs(weights).sum(1) + np.abs(biases[:, 0])).max() <= 1.5 * (1 + 1e-6)
+    assert np.abs(told.scores(rng.uniform(-1, 1, (500, 3)) / math.sqrt(3))).max() <= 1.5**2 * (1 + 1e-6)
+
+
+# Chains. The tolerance is about four standard errors of 500 independent chains: one seed in 10,000 fails.
+
+
+def _chains(noise: float) -> tuple[Any, Any]:
+    """Mean and second moment of a score, by 500 chains of a network of four parameters and by quadrature."""
+    xs, losses = np.array([-1.0, -0.5, 0.5, 1.0]), np.array([1.0, 1.0, 0.0, 0.0])
+    recipe = mb.Networks(
+        n_networks=500, width=1, depth=1, minibatch=32, sampler="langevin", rate=0.05, temperature=noise
+    )
+    told = Ensemble(recipe, n_features=1, n_outputs=1, seed=0, begin=10**6)
+    for x, loss in zip(xs, losses, strict=True):
+        told.learn(np.array([x]), 0, float(loss))
+    chance = np.random.default_rng(0)
+    for _ in range(1500):
+        told.journal.begin()
+        told._step(chance)
+    drawn = told.scores(np.array([[0.75]])).ravel().astype(float)
+    grid = np.linspace(-4.5, 4.5, 46)
+    w, b, v, c = np.meshgrid(grid, grid, grid, grid, indexing="ij", sparse=True)
+    potential = (w**2 + b**2 + v**2 + c**2) / 2
+    for x, loss in zip(xs, losses, strict=True):
+        potential = potential + _cost("squared_hinge", v * np.maximum(w * x + b, 0) + c, loss, 1.0)
+    weight = np.exp(-potential)
+    score = v * np.maximum(0.75 * w + b, 0) + c
+    exact = [(weight * score**k).sum() / weight.sum() for k in (1, 2)]
+    return np.array([drawn.mean(), (drawn**2).mean()]), np.array(exact)
+
+
+def test_langevin_chains_of_a_network_are_draws_of_its_posterior() -> None:
+    drawn, exact = _chains(1.0)
+    assert np.allclose(drawn, exact, rtol=0.1, atol=0.1)
+
+
+@pytest.mark.parametrize("noise", [0.5, 1.5])
+def test_chains_of_another_temperature_are_not(noise: float) -> None:
+    drawn, exact = _chains(noise)
+    assert not np.allclose(drawn, exact, rtol=0.1, atol=0.1)
+
+
+# The learner.
+
+
+def _small(**more: Any) -> mb.Networks:
+    return mb.Networks(**{"n_networks": 3, "width": 16, "minibatch": 32, **more})
+
+
+@pytest.mark.parametrize("sampler", ["bootstrap", "langevin"])
+@pytest.mark.parametrize("check", LEARNER_CHECKS)
+def test_the_learner_keeps_the_contract(check: str, sampler: str) -> None:
+    rate = 0.003 if sampler == "bootstrap" else 0.1
+    scores = _small(sampler=sampler, rate=rate)
+    LEARNER_CHECKS[check](lambda **more: mb.HingeLMC(**{"n_actions": 3, "seed": 0, "scores": scores, **more}))
+
+
+def _play(agent: mb.Learner, n: int, seed: int = 0) -> float:
+    rng, lost = np.random.default_rng(seed), 0.0
+    for _ in range(n):
+        x = rng.uniform(-1, 1, 2)
+        decision = agent.act(x)
+        loss = float((x[0] * x[1] > 0) != (decision.action == 1))
+        agent.learn(x, decision, loss)
+        lost += loss / n
+    return lost
+
+
+def test_it_learns_what_no_line_can() -> None:
+    agent = mb.HingeLMC(2, scores=mb.Networks(n_networks=4, width=32, minibatch=64), seed=0)
+    _play(agent, 600)
+    assert _play(agent, 200, seed=1) < 0.15
+    found = agent.diagnostics()
+    assert found.agreement > 0.8
+    assert 0.1 < found.beyond <= 1.0
+
+
+def test_weights_that_are_no_numbers_are_refused_and_nothing_has_happened() -> None:
+    agent = mb.HingeLMC(2, scores=_small(sampler="langevin", rate=1e6, temperature=1e6), seed=0)
+    with pytest.raises(FloatingPointError, match=r"rate=1e\+06 is too large"):
+        _play(agent, 400)
+    before = agent.dumps()
+    with pytest.raises(FloatingPointError, match="too large"):
+        agent.learn([0.1, 0.2], mb.Decision(0, 0.5), 1.0)
+    assert agent.dumps() == before
+
+
+def test_squared_error_is_for_networks() -> None:
+    with pytest.raises(ValueError, match="surrogate='squared_error' needs scores"):
+        mb.HingeLMC(2, surrogate="squared_error")
+    assert _play(mb.HingeLMC(2, surrogate="squared_error", scores=_small(), seed=0), 100) < 0.6
+
+
+def test_actions_come_and_go_and_the_others_stay() -> None:
+    agent = mb.HingeLMC(actions=["a", "b", "c"], scores=_small(memory=50), seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(80):
+        x = rng.standard_normal(2)
+        decision = agent.act(x)
+        agent.learn(x, decision, float(rng.random() < 0.5))
+    before = agent.predict([0.3, 0.4])
+    agent.add_action("d")
+    assert np.allclose(agent.predict([0.3, 0.4])[:3], before, atol=1e-6)
+    agent.retire_action("a")
+    assert np.allclose(agent.predict([0.3, 0.4])[:2], before[1:], atol=1e-6)
+    agent.learn([0.3, 0.4], agent.act([0.3, 0.4]), 0.0)
+
+
+# The expert.
+
+
+def test_the_expert_keeps_its_contract_asleep_and_awake(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_expert(mb.NetworksExpert(networks=_small()))
+    monkeypatch.setattr(expert_module, "WARM", 5)
+    expert = mb.NetworksExpert(networks=_small(), after=5)
+    check_expert(expert)
+    own = expert._start(2, 2)
+    assert own._asleep()
+
+
+def test_until_networks_join_the_mixture_plays_as_if_there_were_none() -> None:
+    env = mb.Classification.bundled("wine", seed=0)
+    one, other = (
+        mb.simulate(mb.Mixture(3, experts=mb.Mixture.usual(3, networks=with_them), seed=0), env)
+        for with_them in (True, False)
+    )
+    assert np.array_equal(one.actions, other.actions)
+
+
+def test_networks_join_and_are_believed_where_they_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expert_module, "WARM", 100)
+    line = mb.RidgeExpert()
+    joining = mb.NetworksExpert(networks=mb.Networks(n_networks=4, width=32, minibatch=64), after=300)
+    agent = mb.Mixture(2, experts=[line, joining], seed=0)
+    _play(agent, 400 - 1)
+    assert agent.weights().tolist() == [1.0, 0.0]
+    _play(agent, 300, seed=1)
+    believed = agent.beliefs()[0]
+    assert isinstance(believed.expert, mb.NetworksExpert)
+    assert believed.weight > 0.99
+    again = mb.loads(agent.dumps())
+    assert _play(agent, 50, seed=2) == _play(again, 50, seed=2)
+    assert agent.dumps() == again.dumps()
+
+
+class _Sleeper(mb.Expert):
+    """Predicts `value` after `until` rounds."""
+
+    features, scaled = "raw", False
+
+    def __init__(self, *, value: float = 0.0, until: int = 0) -> None:
+        self.value, self.until = value, until
+
+    def _begin(self, n_blocks: int, n_features: int) -> None:
+        self._seen = np.zeros(1)
+
+    def _asleep(self) -> bool:
+        return bool(self._seen[0] < self.until)
+
+    def _predict(self, batch: Any) -> Array:
+        return np.full(len(batch.mask), self.value)
+
+    def _width(self, batch: Any) -> None: ...
+
+    def _learn(self, one: Any, action: int, loss: float) -> float:
+        self.journal.keep(self._seen)
+        self._seen += 1.0
+        return self.value
+
+    def _forget(self) -> None: ...
+
+    def fields(self) -> dict[str, Any]:
+        return {"seen": Field(self._seen)}
+
+
+def test_one_that_slept_is_judged_by_what_it_said_awake() -> None:
+    """From when it wakes, the mixture loses at most 2 ln N more than it; losing while asleep would have ruined it."""
+    agent = mb.Mixture(2, experts=[_Sleeper(value=0.5), _Sleeper(value=1.0, until=400)], seed=0)
+    mixed = 0.0
+    for t in range(800):
+        x, reward = [0.0], float(t >= 400)  # its prediction would have been wrong for 400 rounds
+        decision = agent.act(x)
+        if t >= 400:
+            mixed += (float(1.0 - agent.predict(x)[decision.action]) - reward) ** 2
+        agent.learn(x, decision, reward=reward)
+    assert mixed <= 2 * math.log(2)
+    assert mixed > 0.25  # at first half of it still said a half
+    assert agent.weights()[1] > 0.999
+
+
+# The oracle.
+
+
+def test_the_oracle_keeps_its_contract() -> None:
+    networks = mb.Networks(n_networks=2, width=8, minibatch=16)
+    skipped = check_oracle(NetworkERM, margin=0.5, networks=networks, passes=3)
+    assert all("surrogate" in reason for reason in skipped.values())
+
+
+def test_smooth_ftl_follows_networks_where_no_line_leads() -> None:
+    """Right in the middle, or on both sides: it loses 0.7 of what a line does at most; its leader cannot be saved."""
+
+    def play(oracle: NetworkERM | None) -> tuple[float, mb.Learner]:
+        agent = mb.FaithfulSmoothFTL(2, horizon=1100, margin=0.3, oracle=oracle, features=mb.Standardise(), seed=0)
+        rng, lost = np.random.default_rng(0), 0.0
+        for t in range(1100):
+            x = rng.uniform(-1, 1, 1)
+            decision = agent.act(x)
+            loss = float((abs(x[0]) < 0.5) != (decision.action == 1))
+            lost += loss * (t >= 600) / 500
+            agent.learn(x, decision, loss)
+        return lost, agent
+
+    networks = mb.Networks(n_networks=1, width=32, minibatch=32, rate=0.01)
+    lost, agent = play(NetworkERM(0.3, networks=networks, passes=60))
+    assert lost < 0.7 * play(None)[0]
+    with pytest.raises(ValueError, match="only a LinearLeader"):
+        agent.dumps()

@@ -31,6 +31,8 @@ from marginbandits.validation import quoted, validated
 
 __all__ = ["Learner", "Parts"]
 
+_ARRAY = np.ndarray
+
 
 class Learner(Loop, ABC):
     """What all learners can do. A subclass fills the holes of `loop`."""
@@ -282,7 +284,7 @@ class Learner(Loop, ABC):
     def _usual_vector(self, context: Any) -> TypeGuard[Array]:
         """Whether it is what most rounds of most runs have: an array like those before it, that features will check."""
         return (
-            type(context) is np.ndarray
+            type(context) is _ARRAY
             and context.shape == self._vector
             and context.dtype is FLOAT64
             and context.flags.carray

@@ -67,8 +67,8 @@ def read_loss(loss: Any, reward: Any, scale: Scale | None = None) -> float:
     """The loss, or 1 - reward: one of them must be given, a number in [0, 1]. One below `FAINTEST` is 0."""
     if scale is not None:
         return scale.loss(loss, reward)
-    if reward is None and isinstance(loss, float) and 0.0 <= loss <= 1.0:
-        return float(loss) if loss >= FAINTEST else 0.0  # most of them
+    if reward is None and isinstance(loss, float) and 0.0 <= (number := float(loss)) <= 1.0:
+        return number if number >= FAINTEST else 0.0  # most of them; NumPy's own compare slowly
     if (loss is None) == (reward is None):
         raise ValueError(f"give either loss or reward, got loss={quoted(loss)} and reward={quoted(reward)}")
     if reward is None:

@@ -4,7 +4,7 @@
     python benchmarks/networks.py FOLDER --to long.csv --mixture --rounds 10000 --sets long
     python benchmarks/networks.py FOLDER --to alone.csv --figure networks.png
     python benchmarks/ratios.py alone.csv --base "squared error"
-    python benchmarks/networks.py --speed [--rounds 8000]
+    python benchmarks/networks.py --speed --rounds 600
 
 FOLDER has classification sets as `.npz` files of X and y. `--sets long` are all that have as many rows as there are
 rounds. One thread. A line is written as soon as a run has ended; what is there already is not run again, and a figure
@@ -85,10 +85,12 @@ def speed(n_rounds: int) -> None:
         square @ square
         taken.append(time.process_time() - start)
     limit = 2.0 * 1024**3 / min(taken)
+    without = mb.Mixture.usual(10, networks=False)
     builds: dict[str, Callable[[], mb.Learner]] = {
         "HingeLMC(scores=Networks())": lambda: mb.HingeLMC(10, scores=networks, seed=0),
-        "Mixture": lambda: mb.Mixture(10, seed=0),
-        "Mixture, without networks": lambda: mb.Mixture(10, experts=mb.Mixture.usual(10, networks=False), seed=0),
+        "Mixture, networks at work": lambda: mb.Mixture(10, experts=[*without, mb.NetworksExpert(after=1)], seed=0),
+        "Mixture, networks asleep": lambda: mb.Mixture(10, seed=0),
+        "Mixture, without networks": lambda: mb.Mixture(10, experts=without, seed=0),
     }
     for name, build in builds.items():
         agent, rng, seconds = build(), np.random.default_rng(0), np.zeros(n_rounds)

@@ -116,6 +116,8 @@ class Store:
             event, key = (draft.loop, draft.id), (draft.loop, draft.key)
             decision = events.get(event)
             there = decision if draft.kind == DECISION else None
+            if draft.joined and not found[-1][1]:
+                there = found[-1][0]
             if there is None and draft.key is not None:
                 there = keys.get(key)
             if there is not None:

@@ -16,6 +16,7 @@ who send halves, or nothing, do not keep others out.
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import h11
@@ -25,8 +26,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from marginbandits.service.core import Service
 from marginbandits.service.door import LARGEST, Door
-from marginbandits.service.journal import Draft
+from marginbandits.service.journal import Draft, JournalError
 from marginbandits.service.keys import Scope
+from marginbandits.service.loop import Loop
 from marginbandits.service.requests import Ask, Reward
 from marginbandits.service.writer import Appended
 
@@ -77,19 +79,47 @@ def _read(head: bytes, client: tuple[str, int] | None) -> _Head | None:
 
 def straight(service: Service, door: Door) -> type[H11Protocol]:
     """What uvicorn is to speak: HTTP as it speaks it, with a short way."""
+    waiting: list[tuple[Any, bytes, Loop, Ask | Reward, str | None]] = []  # connections, and what they ask
 
-    def drafted(head: _Head, body: bytes) -> tuple[Draft, Callable[[Appended], Any]] | None:
-        """What is to be written for a request, and what is to be told then; None if it is to go the long way."""
+    def asked(head: _Head, body: bytes) -> tuple[Loop, Ask | Reward, str | None] | None:
+        """What a request asks of which loop, with which key; None if it is to go the long way."""
         keys, loop = door.keys.all(), service.loops.get(head.loop)
         if loop is None or loop.settings.most_per_second is not None:
             return None
         if head.admitted is not keys:
             door.admit(head.request, head.scope, head.loop)
             head.admitted = keys
-        if head.scope == "decide":
-            return service.asked(loop, _ASK.decode(body), head.key)
-        reward = _REWARD.decode(body)
-        return service.rewarded(loop, reward.event_id, reward.value, reward.key or head.key)
+        return loop, (_ASK if head.scope == "decide" else _REWARD).decode(body), head.key
+
+    def drafted(
+        loop: Loop, asked: list[tuple[Ask | Reward, str | None]]
+    ) -> list[tuple[Draft, Callable[[Appended], Any]]]:
+        """What is to be written for requests of one kind, and what is to be told then; if one is refused, all are."""
+        if isinstance(asked[0][0], Ask):
+            return service.asked(loop, asked)
+        return [service.rewarded(loop, one.event_id, one.value, one.key or key) for one, key in asked]
+
+    def settle() -> None:
+        """All requests that came in one turn of the event loop: laws and rows are made of many at once."""
+        groups: dict[tuple[str, type], list[tuple[Any, bytes, Loop, Ask | Reward, str | None]]] = {}
+        for one in waiting:
+            groups.setdefault((one[2].name, type(one[3])), []).append(one)
+        waiting.clear()
+        for group in groups.values():
+            try:
+                _ask(group)
+            except Exception:
+                for one in group:
+                    try:
+                        _ask([one])
+                    except Exception as error:  # whatever it is, the long way says it
+                        one[0]._tell(one[1], None, error)
+
+    def _ask(group: list[tuple[Any, bytes, Loop, Ask | Reward, str | None]]) -> None:
+        found = drafted(group[0][2], [(one, key) for _, _, _, one, key in group])
+        several = zip(group, found, strict=True)
+        drafts = [(draft, partial(one[0]._tell, one[1], answer)) for one, (draft, answer) in several]
+        service.writer.ask_all(drafts, group[0][0].loop)
 
     class Straight(H11Protocol):
         """A connection."""
@@ -140,23 +170,26 @@ def straight(service: Service, door: Door) -> type[H11Protocol]:
                 head = self._heads[text]
                 if head is None or len(data) != at + 4 + head.length:
                     return False
-                found = drafted(head, data[at + 4 :])
-                if found is None:
-                    return False
-                draft, answer = found
-                service.writer.ask(draft, lambda written: self._tell(written, answer, data), self.loop)
+                found = asked(head, data[at + 4 :])
             except Exception:  # whatever it is, the long way says it
                 return False
+            if found is None:
+                return False
+            if not waiting:
+                self.loop.call_soon(settle)
+            waiting.append((self, data, *found))
             self._waits = True
             return True
 
-        def _tell(self, written: Appended | BaseException, answer: Callable[[Appended], Any], data: bytes) -> None:
+        def _tell(
+            self, data: bytes, answer: Callable[[Appended], Any] | None, written: Appended | BaseException
+        ) -> None:
             self._waits = False
             if self.transport.is_closing():
                 return
             try:
-                if isinstance(written, BaseException):
-                    raise written
+                if answer is None or isinstance(written, BaseException):
+                    raise JournalError("it was not written")
                 self._answer(_ENCODER.encode(answer(written)))
             except Exception:  # the long way says it
                 self._long = True

@@ -48,13 +48,13 @@ def weighed(
     joiner, known = Joiner(loop), dict[int, dict[str, tuple[float, float]]]()
     models = {name: Model(one.policy) for name, one in rivals.items() if isinstance(one.policy, Policy)}
     for entry in read(journal):
-        for closed in joiner.observe(entry):
+        events = joiner.observe(entry)
+        for closed in events:
             weights = known.pop(closed.seq, None)
             if weights is not None and closed.reason != "inactive":
                 yield Weighed(closed, weights)
-            for model in models.values():
-                if closed.seq > model.policy.since:
-                    model.learn([closed])
+        for model in models.values():
+            model.learn([closed for closed in events if closed.seq > model.policy.since])
         if entry.kind == DECISION and entry.loop == loop and entry.body is not None:
             decided = decode(Decided, entry.body)
             if decided.mode == "Online" and entry.at >= start and (end is None or entry.at < end):

@@ -115,7 +115,10 @@ class Model:
                         self.skipped += 1
 
     def _learn(self, lessons: list[_Lesson]) -> None:
-        if lessons:
+        if len(lessons) == 1:
+            context, decision, reward, offered = lessons[0]
+            self.learner.learn(context, decision, reward=reward, actions=offered)
+        elif lessons:
             contexts, decisions, rewards, actions = zip(*lessons, strict=True)
             self.learner.learn_many(list(contexts), decisions, rewards=rewards, actions=list(actions))
 

@@ -135,7 +135,7 @@ def test_a_key_is_used_once_in_a_loop(place: Place) -> None:
 
 
 def test_what_is_joined_to_what_is_there_already_is_not_appended(place: Place) -> None:
-    journal = place.open()
+    journal = place.journal
     ((first, _),) = journal.append([Draft("shop", SETTINGS, "", b"{}", "settings:0")])
     later = [Draft("shop", SETTINGS, "", b"[]", "settings:0"), Draft("shop", POLICY, "1", b"{}", "p", joined=True)]
     assert journal.append(later) == [(first, False), (first, False)]

@@ -2,8 +2,9 @@
 
     python benchmarks/service_learners.py [--rounds 20000] [--seeds 10] [--rewards 0.02,0.05,0.1,0.4]
 
-Users come from one of five countries, with one of three devices and an age; six actions, each worth something else to
-each of them. Worlds are scaled so that always doing the best would earn so much on average. Decisions are made in
+Users come from one of five countries, with one of three devices and an age; there are six actions. In one kind of
+world each country likes one of them, and all others earn three tenths of it; in the other each is worth something else
+to each user, by country, device and age. Always doing the best would earn so much on average. Decisions are made in
 blocks of 50, and each is learnt 200 decisions later, when its window closes. All play the same users in the same
 worlds (paired).
 
@@ -17,6 +18,7 @@ worlds (paired).
 """
 
 import argparse
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +29,7 @@ from marginbandits.service.records import Decided, Offer, Policy
 from marginbandits.types import Array
 
 K, BLOCK, LATER = 6, 50, 200
+KINDS = {"one": "one action by country", "many": "tastes by country, device and age"}
 PLAYERS: dict[str, tuple[str, dict[str, float], float]] = {
     "SquareCB": ("SquareCB", {}, 0.0),
     "SquareCB, exploration 0.05": ("SquareCB", {}, 0.05),
@@ -44,10 +47,15 @@ class World(NamedTuple):
     worth: Array
 
     @classmethod
-    def drawn(cls, seed: int, n: int, reward: float) -> "World":
+    def drawn(cls, kind: str, seed: int, n: int, reward: float) -> "World":
         """Of n users, where the best action earns so much on average."""
         rng = np.random.default_rng([16, seed])
         country, device, age = rng.integers(5, size=n), rng.integers(3, size=n), rng.normal(40.0, 12.0, n)
+        given = zip(country.tolist(), device.tolist(), age.tolist(), strict=True)
+        contexts: list[dict[str, object]] = [{"country": "abcde"[c], "device": "pdt"[d], "age": a} for c, d, a in given]
+        if kind == "one":
+            liked = rng.integers(K, size=5)[country]
+            return cls(contexts, np.where(np.arange(K) == liked[:, None], reward, 0.3 * reward))
         logits = rng.normal(0.0, 0.7, (5, K))[country] + rng.normal(0.0, 0.4, (3, K))[device]
         logits += ((age - 40.0) / 12.0)[:, None] * rng.normal(0.0, 0.3, K)
         low, high = -15.0, 15.0
@@ -55,8 +63,7 @@ class World(NamedTuple):
             level = (low + high) / 2.0
             worth = 1.0 / (1.0 + np.exp(-level - logits))
             low, high = (level, high) if worth.max(axis=1).mean() < reward else (low, level)
-        given = zip(country.tolist(), device.tolist(), age.tolist(), strict=True)
-        return cls([{"country": "abcde"[c], "device": "pdt"[d], "age": a} for c, d, a in given], worth)
+        return cls(contexts, worth)
 
 
 class Played(NamedTuple):
@@ -95,10 +102,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--rewards", default="0.02,0.05,0.1,0.4")
     given = parser.parse_args()
-    for reward in map(float, given.rewards.split(",")):
-        worlds = [World.drawn(seed, given.rounds, reward) for seed in range(given.seeds)]
+    for kind, reward in itertools.product(KINDS, map(float, given.rewards.split(","))):
+        worlds = [World.drawn(kind, seed, given.rounds, reward) for seed in range(given.seeds)]
         even = np.mean([one.worth.mean() for one in worlds])
-        print(f"the best earns {reward:g}, an even choice {even:.3f}")
+        print(f"{KINDS[kind]}: the best earns {reward:g}, an even choice {even:.3f}")
         print(f"  {'':34}{'earned':>16}{'worst':>9}{'weight²':>12}{'rarest':>12}")
         for name, player in PLAYERS.items():
             runs = [played(world, *player, seed) for seed, world in enumerate(worlds)]

@@ -265,8 +265,13 @@ def test_nobody_is_told_before_it_is_written_and_what_comes_meanwhile_waits(
 def test_requests_of_one_turn_are_decided_together_and_a_bad_one_alone_is_refused(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    together, own = [], shop.service.asked
-    monkeypatch.setattr(shop.service, "asked", lambda loop, asked: together.append(len(asked)) or own(loop, asked))
+    together, own = list[int](), shop.service.asked
+
+    def counted(loop: Any, asked: Any) -> Any:
+        together.append(len(asked))
+        return own(loop, asked)
+
+    monkeypatch.setattr(shop.service, "asked", counted)
 
     async def work() -> None:
         one = Line(shop)

@@ -111,7 +111,7 @@ class Store:
         keyed = ((one.loop, one.key) for one in drafts if one.key is not None)
         keys = self._known(rows, _KEYS, keyed, lambda entry: entry.key)
         before, seq, at = (START, 0, 0) if tail is None else (tail.sha256, tail.seq, tail.at)
-        found = []
+        found: list[tuple[Entry, bool]] = []
         for draft in drafts:
             event, key = (draft.loop, draft.id), (draft.loop, draft.key)
             decision = events.get(event)

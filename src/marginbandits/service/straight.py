@@ -8,6 +8,9 @@ is out of the ordinary (a body in parts, an unknown loop, a key that does not fi
 that fails) goes the long way from its beginning: through uvicorn and the application, which say what is wrong. So there
 is nothing to be refused here.
 
+Requests that come in one turn of the event loop are decided together, by one call of compiled code, and handed to the
+writer together. If one of them is refused, each is tried by itself.
+
 A client sends the same heads again and again, so what was read of one is kept with the connection; it is admitted again
 whenever keys are read again. While a request is being written, nothing more is taken from its connection. A request
 that is not there whole `PATIENCE` seconds after the connection began, or its last answer, ends the connection: those
@@ -17,7 +20,7 @@ who send halves, or nothing, do not keep others out.
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import h11
 import msgspec
@@ -58,6 +61,16 @@ class _Head:
         self.admitted: object = None
 
 
+class _Asked(NamedTuple):
+    """A request that goes the short way: of which connection, what came, what it asks of which loop, with which key."""
+
+    connection: Any
+    data: bytes
+    loop: Loop
+    what: Ask | Reward
+    key: str | None
+
+
 def _read(head: bytes, client: tuple[str, int] | None) -> _Head | None:
     """A head, up to its empty line, if it is plain."""
     first, *lines = head.split(b"\r\n")
@@ -79,47 +92,45 @@ def _read(head: bytes, client: tuple[str, int] | None) -> _Head | None:
 
 def straight(service: Service, door: Door) -> type[H11Protocol]:
     """What uvicorn is to speak: HTTP as it speaks it, with a short way."""
-    waiting: list[tuple[Any, bytes, Loop, Ask | Reward, str | None]] = []  # connections, and what they ask
+    waiting: list[_Asked] = []
 
-    def asked(head: _Head, body: bytes) -> tuple[Loop, Ask | Reward, str | None] | None:
-        """What a request asks of which loop, with which key; None if it is to go the long way."""
+    def asked(connection: Any, data: bytes, head: _Head, body: bytes) -> _Asked | None:
+        """What a request asks of which loop; None if it is to go the long way."""
         keys, loop = door.keys.all(), service.loops.get(head.loop)
         if loop is None or loop.settings.most_per_second is not None:
             return None
         if head.admitted is not keys:
             door.admit(head.request, head.scope, head.loop)
             head.admitted = keys
-        return loop, (_ASK if head.scope == "decide" else _REWARD).decode(body), head.key
+        return _Asked(connection, data, loop, (_ASK if head.scope == "decide" else _REWARD).decode(body), head.key)
 
-    def drafted(
-        loop: Loop, asked: list[tuple[Ask | Reward, str | None]]
-    ) -> list[tuple[Draft, Callable[[Appended], Any]]]:
+    def drafted(loop: Loop, group: list[_Asked]) -> list[tuple[Draft, Callable[[Appended], Any]]]:
         """What is to be written for requests of one kind, and what is to be told then; if one is refused, all are."""
-        if isinstance(asked[0][0], Ask):
-            return service.asked(loop, asked)
-        return [service.rewarded(loop, one.event_id, one.value, one.key or key) for one, key in asked]
+        asks = [(one.what, one.key) for one in group if isinstance(one.what, Ask)]
+        rewards = [(one.what, one.key) for one in group if isinstance(one.what, Reward)]
+        told = [service.rewarded(loop, one.event_id, one.value, one.key or key) for one, key in rewards]
+        return [*service.asked(loop, asks), *told] if asks else told
+
+    def write(group: list[_Asked]) -> None:
+        several = zip(group, drafted(group[0].loop, group), strict=True)
+        drafts = [(draft, partial(one.connection._tell, one.data, answer)) for one, (draft, answer) in several]
+        service.writer.ask_all(drafts, group[0].connection.loop)
 
     def settle() -> None:
         """All requests that came in one turn of the event loop: laws and rows are made of many at once."""
-        groups: dict[tuple[str, type], list[tuple[Any, bytes, Loop, Ask | Reward, str | None]]] = {}
+        groups: dict[tuple[str, type], list[_Asked]] = {}
         for one in waiting:
-            groups.setdefault((one[2].name, type(one[3])), []).append(one)
+            groups.setdefault((one.loop.name, type(one.what)), []).append(one)
         waiting.clear()
         for group in groups.values():
             try:
-                _ask(group)
+                write(group)
             except Exception:
                 for one in group:
                     try:
-                        _ask([one])
+                        write([one])
                     except Exception as error:  # whatever it is, the long way says it
-                        one[0]._tell(one[1], None, error)
-
-    def _ask(group: list[tuple[Any, bytes, Loop, Ask | Reward, str | None]]) -> None:
-        found = drafted(group[0][2], [(one, key) for _, _, _, one, key in group])
-        several = zip(group, found, strict=True)
-        drafts = [(draft, partial(one[0]._tell, one[1], answer)) for one, (draft, answer) in several]
-        service.writer.ask_all(drafts, group[0][0].loop)
+                        one.connection._tell(one.data, None, error)
 
     class Straight(H11Protocol):
         """A connection."""
@@ -170,14 +181,14 @@ def straight(service: Service, door: Door) -> type[H11Protocol]:
                 head = self._heads[text]
                 if head is None or len(data) != at + 4 + head.length:
                     return False
-                found = asked(head, data[at + 4 :])
+                found = asked(self, data, head, data[at + 4 :])
             except Exception:  # whatever it is, the long way says it
                 return False
             if found is None:
                 return False
             if not waiting:
                 self.loop.call_soon(settle)
-            waiting.append((self, data, *found))
+            waiting.append(found)
             self._waits = True
             return True
 

@@ -4,10 +4,15 @@
 
 A client process with 64 connections asks a real server on loopback, each connection the next decision when it has the
 last; a reward follows every tenth. 3 features of the context, 4 actions, a window of 2 seconds, so that the server
-learns while it serves. Beside it, in the same run, what the disk and the store allow: 64 clients that wait in one
-process, each a thread, append the rows of those decisions through the same writer, with nothing decided, learnt or
-answered; `coroutines` is the same without threads to wake. `ratio` is decisions over rows of threads. `CPU µs` is the
-server's time for a decision and what is learnt of it; `learner` the part of it in the model's laws and lessons.
+learns while it serves. The client is as cheap as can be, as it has the same processors: its requests are made before
+it begins, and of answers it reads what a reward needs.
+
+Beside it, in the same run, what the disk and the store allow: 64 clients that wait in one process, each a thread,
+append the same rows through the same writer, those decisions, and after every tenth its reward, chained, with ids as
+long and the same waits for the disk, but with nothing asked, decided, learnt or answered; `coroutines` is the same
+without threads to wake. `ratio` is decisions served over decisions of threads. `CPU µs` is the server's time for a
+decision, what is learnt of it and its share of a reward; `client µs` the client's; `learner` the part of the server's
+in the model's laws and lessons.
 
 Without `--database` PostgreSQL is a server of its own in a temporary folder, where there is one.
 """
@@ -15,10 +20,13 @@ Without `--database` PostgreSQL is a server of its own in a temporary folder, wh
 import argparse
 import asyncio
 import contextlib
+import http.client
 import itertools
 import json
 import os
 import random
+import selectors
+import socket
 import subprocess
 import sys
 import tempfile
@@ -26,6 +34,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
@@ -40,18 +49,15 @@ def server(where: str, clock: str) -> None:
     from marginbandits.service import serving
     from marginbandits.service.model import Model
 
-    spent, calls, every = {"law": 0.0, "learn": 0.0}, {"law": 0, "learn": 0}, 16
+    spent = {"laws": 0.0, "learn": 0.0}
 
     def timed(name: str, own: Callable[..., object]) -> Callable[..., object]:
         def called(*given: object) -> object:
-            calls[name] += 1
-            if calls[name] % every:  # the clock itself is slow
-                return own(*given)
             start = time.thread_time()
             try:
                 return own(*given)
             finally:
-                spent[name] += every * (time.thread_time() - start)
+                spent[name] += time.thread_time() - start
 
         return called
 
@@ -61,7 +67,7 @@ def server(where: str, clock: str) -> None:
     def tell() -> None:
         while True:
             time.sleep(0.1)
-            Path(clock + ".new").write_text(json.dumps([time.process_time(), spent["law"], spent["learn"]]))
+            Path(clock + ".new").write_text(json.dumps([time.process_time(), spent["laws"], spent["learn"]]))
             os.replace(clock + ".new", clock)
 
     threading.Thread(target=tell, daemon=True).start()
@@ -69,71 +75,96 @@ def server(where: str, clock: str) -> None:
         serving.serve(serving.opened(where, serving=True), found)
 
 
-# The client: HTTP by hand, so that it costs little.
-
-
-async def said(reader: asyncio.StreamReader) -> bytes:
-    head = await reader.readuntil(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 200"), head
-    size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
-    return await reader.readexactly(size)
+# The client: one thread, sockets that do not block, requests that are bytes before it begins, so that it costs little.
 
 
 def request(method: str, path: str, body: bytes) -> bytes:
-    return b"%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n%s" % (
-        method.encode(),
-        path.encode(),
-        len(body),
-        body,
-    )
+    head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
 
 
-async def connection(port: int, seed: int, end: list[float], took: list[float]) -> None:
-    rng = random.Random(seed)
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    count = 0
-    while (start := time.perf_counter()) < end[0]:
+def requests(n: int) -> list[tuple[bytes, bytes]]:
+    """Decisions to ask for, and what each visitor likes."""
+    rng, made = random.Random(0), []
+    for _ in range(n):
         context = {"age": rng.random(), "likes": rng.choice(ACTIONS), "visits": rng.randrange(10)}
-        asked = {"context": context, "actions": ACTIONS}
-        writer.write(request("POST", "/loops/shop/decide", json.dumps(asked).encode()))
-        answer = json.loads(await said(reader))
-        took.append(time.perf_counter() - start)
-        count += 1
-        if count % 10 == 0:
-            reward = {"event_id": answer["event_id"], "value": float(answer["action"] == context["likes"])}
-            writer.write(request("POST", "/loops/shop/reward", json.dumps(reward).encode()))
-            await said(reader)
-    writer.close()
+        asked = json.dumps({"context": context, "actions": ACTIONS}).encode()
+        made.append((request("POST", "/loops/shop/decide", asked), str(context["likes"]).encode()))
+    return made
 
 
-async def once(port: int, what: bytes) -> bytes:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(what)
-    answer = await said(reader)
-    writer.close()
-    return answer
+class Connection:
+    """It asks for the next decision when it has the last; after every tenth it tells a reward."""
+
+    def __init__(self, port: int, asked: list[tuple[bytes, bytes]], at: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._asked, self._at, self._rewards, self._start = asked, at, False, 0.0
+
+    def ask(self) -> None:
+        """For the next decision."""
+        self._at, self._rewards, self._start = self._at + 1, False, time.perf_counter()
+        self.socket.send(self._asked[self._at % len(self._asked)][0])
+
+    def told(self, took: list[float]) -> bool:
+        """Take the answer; whether the next decision is to be asked for."""
+        answer = self.socket.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 200"), answer
+        if self._rewards:
+            return True
+        took.append(time.perf_counter() - self._start)
+        self._rewards = self._at % 10 == 0
+        if self._rewards:
+            event, action = answer.split(b'"', 8)[3:8:4]
+            value = b"%d" % (action == self._asked[self._at % len(self._asked)][1])
+            self.socket.send(request("POST", "/loops/shop/reward", b'{"event_id":"%b","value":%b}' % (event, value)))
+        return not self._rewards
 
 
-async def asked(port: int, connections: int, seconds: float) -> list[float]:
-    await once(port, request("PUT", "/loops/shop", b'{"settings": {"window": 2}}'))
+def asking(connections: list[Connection], seconds: float) -> list[float]:
+    """Seconds that each decision took."""
     took: list[float] = []
+    with selectors.DefaultSelector() as selector:
+        for one in connections:
+            selector.register(one.socket, selectors.EVENT_READ, one)
+            one.ask()
+        end, left = time.perf_counter() + seconds, len(connections)
+        while left:
+            more = time.perf_counter() < end
+            for key, _ in selector.select():
+                if key.data.told(took):
+                    if more:
+                        key.data.ask()
+                    else:
+                        left -= 1
+    return took
+
+
+def once(port: int, method: str, body: bytes = b"") -> Any:
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port)) as own:
+        own.request(method, "/loops/shop", body)
+        return json.loads(own.getresponse().read())
+
+
+def client(port: int, connections: int, seconds: float) -> dict[str, Any]:
+    once(port, "PUT", b'{"settings": {"window": 2}}')
+    asked = requests(5000)
+    several = [Connection(port, asked, 1000 * k) for k in range(connections)]
     learnt = 0
     while learnt < 100:  # before it counts: kernels are compiled, pages are warm
-        end = [time.perf_counter() + 1.0]
-        await asyncio.gather(*(connection(port, seed, end, took) for seed in range(connections)))
-        learnt = json.loads(await once(port, request("GET", "/loops/shop", b"")))["learnt"]
-    took.clear()
+        asking(several, 1.0)
+        learnt = once(port, "GET")["learnt"]
     print("begins", flush=True)
-    end[0] = time.perf_counter() + seconds
-    await asyncio.gather(*(connection(port, 1000 + seed, end, took) for seed in range(connections)))
-    return took
+    start, before = time.perf_counter(), time.process_time()
+    took = asking(several, seconds)
+    return {"took": took, "seconds": time.perf_counter() - start, "cpu": time.process_time() - before}
 
 
 # Both, and what is bare.
 
 
-def served(where: str, given: argparse.Namespace, folder: Path) -> tuple[float, float, float, float, str]:
-    """Decisions per second, p50 and p99 in milliseconds, CPU microseconds of each, and the learner's part of them."""
+def served(where: str, given: argparse.Namespace, folder: Path) -> tuple[float, float, float, float, float, str]:
+    """Decisions per second, p50 and p99 in milliseconds, CPU µs of each, the client's, and the learner's part."""
     clock = folder / "clock"
     command = [sys.executable, __file__, "--server", where, "--clock", str(clock)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -142,22 +173,27 @@ def served(where: str, given: argparse.Namespace, folder: Path) -> tuple[float, 
             port = process.stdout.readline().strip().rpartition(":")[2]
             asks = [sys.executable, __file__, "--client", port, "--connections", str(given.connections)]
             asks += ["--seconds", str(given.seconds)]
-            with subprocess.Popen(asks, stdout=subprocess.PIPE, text=True) as client:
-                assert client.stdout is not None
-                client.stdout.readline()
+            with subprocess.Popen(asks, stdout=subprocess.PIPE, text=True) as asking:
+                assert asking.stdout is not None
+                asking.stdout.readline()
                 before = json.loads(clock.read_text())
-                took = sorted(json.loads(client.stdout.readline()))
+                told = json.loads(asking.stdout.readline())
+            took = sorted(told["took"])
             cpu, law, learn = (now - then for now, then in zip(json.loads(clock.read_text()), before, strict=True))
         finally:
             process.terminate()
     p50, p99 = took[len(took) // 2] * 1e3, took[int(0.99 * len(took))] * 1e3
     part = f"{(law + learn) / cpu:.0%}: laws {law / cpu:.0%}, lessons {learn / cpu:.0%}"
-    return len(took) / given.seconds, p50, p99, cpu / len(took) * 1e6, part
+    each = 1e6 / len(took)
+    return len(took) / told["seconds"], p50, p99, cpu * each, told["cpu"] * each, part
 
 
 def bare(where: str, given: argparse.Namespace) -> tuple[float, float]:
-    """Rows per second of clients that wait, as threads and as coroutines, by the writer and the store alone."""
-    from marginbandits.service.journal import DECISION, Draft
+    """Decisions per second of clients that wait, as threads and as coroutines, by the writer and the store alone.
+
+    The rows are those that were served, decisions with ids like theirs, and after every tenth its reward.
+    """
+    from marginbandits.service.journal import DECISION, REWARD, Draft
     from marginbandits.service.loop import read
     from marginbandits.service.serving import opened
     from marginbandits.service.writer import Writer
@@ -167,17 +203,21 @@ def bare(where: str, given: argparse.Namespace) -> tuple[float, float]:
     writer = Writer(journal, lambda found: None)
     numbers, clients = itertools.count(), range(given.connections)
 
-    def row() -> Draft:
+    def rows() -> list[Draft]:
         k = next(numbers)
-        return Draft("bare", DECISION, f"{os.getpid()}-{k}", bodies[k % len(bodies)])
+        event = f"{time.time_ns() // 1_000_000:012x}{os.urandom(10).hex()}"
+        decision = Draft("bare", DECISION, event, bodies[k % len(bodies)])
+        return [decision] if k % 10 else [decision, Draft("bare", REWARD, event, b'{"value":1.0}')]
 
     def thread(end: float) -> None:
         while time.perf_counter() < end:
-            writer.put(row()).result()
+            for one in rows():
+                writer.put(one).result()
 
     async def coroutine(end: float) -> None:
         while time.perf_counter() < end:
-            await writer.append(row())
+            for one in rows():
+                await writer.append(one)
 
     async def coroutines(end: float) -> None:
         await asyncio.gather(*(coroutine(end) for _ in clients))
@@ -188,9 +228,9 @@ def bare(where: str, given: argparse.Namespace) -> tuple[float, float]:
         one.start()
     for one in threads:
         one.join()
-    by_threads = writer.appended
+    by_threads = next(numbers)
     asyncio.run(coroutines(time.perf_counter() + given.seconds))
-    by_coroutines = writer.appended - by_threads
+    by_coroutines = next(numbers) - by_threads
     writer.close()
     journal.close()
     return by_threads / given.seconds, by_coroutines / given.seconds
@@ -227,10 +267,9 @@ def main() -> None:
         server(given.server, given.clock)
         return
     if given.client is not None:
-        took = asyncio.run(asked(int(given.client), given.connections, given.seconds))
-        print(json.dumps(took))
+        print(json.dumps(client(int(given.client), given.connections, given.seconds)))
         return
-    columns = "decisions/s", "p50 ms", "p99 ms", "threads/s", "coroutines/s", "ratio", "CPU µs"
+    columns = "decisions/s", "p50 ms", "p99 ms", "threads/s", "coroutines/s", "ratio", "CPU µs", "client µs"
     print(f"{'store':<10}" + "".join(f"{one:>13}" for one in columns) + "   learner")
     for store in given.stores.split(","):
         with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
@@ -240,10 +279,10 @@ def main() -> None:
                 print(f"{store:<10} not installed")
                 continue
             where = url or str(folder / "data")
-            rate, p50, p99, cpu, part = served(where, given, folder)
+            rate, p50, p99, cpu, asking, part = served(where, given, folder)
             by_threads, by_coroutines = bare(where, given)
             shown = f"{rate:>13,.0f}{p50:>13.1f}{p99:>13.1f}{by_threads:>13,.0f}{by_coroutines:>13,.0f}"
-            print(f"{store:<10}{shown}{rate / by_threads:>13.2f}{cpu:>13,.0f}   {part}", flush=True)
+            print(f"{store:<10}{shown}{rate / by_threads:>13.2f}{cpu:>13,.0f}{asking:>13,.0f}   {part}", flush=True)
 
 
 if __name__ == "__main__":

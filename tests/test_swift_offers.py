@@ -75,7 +75,7 @@ def test_what_is_offered_is_read_as_rows_of_user_action_and_id() -> None:
     table = mb.Table(interactions=[["user", "action"], ["user", "id"], ["id", "action"]], categorical=["id"])
     for context, offered, _, _ in offers(60):
         one = Offered(context, offered)
-        rows, wanted = table._offered(one.context, one.names, one.features), table._codes(one.rows())
+        rows, wanted = table._offered([one.said()]), table._codes(one.rows())
         assert rows.columns.tolist() == wanted.columns.tolist()
         assert rows.values.tolist() == wanted.values.tolist()
         assert rows.starts.tolist() == wanted.starts.tolist()

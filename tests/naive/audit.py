@@ -17,11 +17,10 @@ def _law(rng: np.random.Generator) -> tuple[Array, Places]:
 
 
 def _bets(rng: np.random.Generator) -> tuple[Any, ...]:
-    p, _ = _law(rng)
-    groups = rng.integers(0, 16, (4, len(p)))
+    p, hashes = _law(rng)
     counts = rng.uniform(0.0, pick(rng, 0.0, 1.0, 1e6), (4, 11, 2, 2, 16))
     state = int(rng.choice(len(p), p=p / p.sum())), int(1 + rng.integers(2)), int(3 + rng.integers(8))
-    return p, groups, *state, pick(rng, 0.5, 0.001), counts, rng.dirichlet(np.ones(25))
+    return p, hashes, *state, pick(rng, 0.5, 0.001), counts, rng.dirichlet(np.ones(25))
 
 
 @twin(audit._grouped, _law)
@@ -33,8 +32,9 @@ def grouped(p: Array, hashes: Places) -> Places:
 
 @twin(audit._bet, _bets)
 def bet(
-    p: Array, groups: Places, place: int, odd: int, past: int, shared: float, counts: Array, shares: Array
-) -> float:
+    p: Array, hashes: Places, place: int, odd: int, past: int, shared: float, counts: Array, shares: Array
+) -> tuple[float, int]:
+    groups = grouped(p, hashes)
     told = np.array([np.bincount(one, p / p.sum(), 16) for one in groups])[:, None, None]
     own, kinds, conditions = groups[:, place], np.arange(4), [0, odd, past]
     some = counts[:, conditions]
@@ -46,4 +46,4 @@ def bet(
     counts[:, conditions] = some
     total = float(shares.sum())
     shares[:] = (1.0 - shared) * shares / total + shared / 25
-    return total
+    return total, int(p[place] == p.max() and place == p.argmax())

@@ -202,14 +202,35 @@ def known(
     return n
 
 
+def _entries(rng: np.random.Generator, n: int) -> tuple[Places, Array]:
+    return rng.integers(0, 2**49, size=n), np.round(rng.normal(size=n), 1) * pick(rng, 1.0, 1e80)
+
+
+def _two(rng: np.random.Generator) -> tuple[Any, ...]:
+    return *_entries(rng, 4), *rng.choice(3, 2).tolist(), 3
+
+
+@twin(products._product, _two)
+def product(codes: Places, values: Array, one: int, other: int, n: int) -> None:
+    codes[n], values[n] = _mixed((int(codes[one]), float(values[one])), (int(codes[other]), float(values[other])))
+
+
+def _mixed(one: tuple[int, float], other: tuple[int, float]) -> tuple[int, float]:
+    """In whole numbers of any size."""
+    (a, x), (b, y), word = one, other, 2**64 - 1
+    mixed = (a * 0x9E3779B97F4A7C15 + b * 0xD1B54A32D192ED03) & word
+    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & word
+    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & word
+    name = ((a >> 33) * 31 + (b >> 33)) % 2**16
+    return name * 2**33 + (mixed >> 32) * 2 + max(a % 2, b % 2), float(np.clip(x * y, -1e100, 1e100))
+
+
 def _spans(rng: np.random.Generator) -> tuple[Any, ...]:
     sizes = rng.integers(2, 6, size=3)
-    codes = rng.integers(0, 2**49, size=sizes.sum())
-    values = np.round(rng.normal(size=len(codes)), 1) * pick(rng, 1.0, 1e80)
-    starts, shared = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), pick(rng, 0, 0, 2)
-    starts[0], sizes[0] = shared, sizes[0] - shared
-    spans = np.array([[0, 1, 1, shared + size] for size in sizes] + [[0, sizes[2], 0, 1]])
-    n = len(codes) + 2 * shared + int(((spans[:, 1] - spans[:, 0]) * (spans[:, 3] - spans[:, 2])).sum())
+    codes, values = _entries(rng, int(sizes.sum()))
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    spans = np.array([[0, 1, 1, size] for size in sizes] + [[0, sizes[2], 0, 1]])
+    n = len(codes) + int(((spans[:, 1] - spans[:, 0]) * (spans[:, 3] - spans[:, 2])).sum())
     ends = np.array([0, 1, 2, 4])
     return codes, values, starts, spans.ravel(), ends, np.empty(n, np.int64), np.empty(n), np.empty(4, np.int64)
 
@@ -225,20 +246,44 @@ def multiply(
     out_values: Array,
     out_starts: Places,
 ) -> None:
-    """In whole numbers of any size."""
     found: list[tuple[int, float]] = []
-    word, out_starts[0] = 2**64 - 1, 0
+    out_starts[0] = 0
     for i, (first, last) in enumerate(itertools.pairwise(starts.tolist())):
-        places = np.r_[0 : starts[0], first:last]
-        row = list(zip(codes[places].tolist(), values[places].tolist(), strict=True))
+        row = list(zip(codes[first:last].tolist(), values[first:last].tolist(), strict=True))
         found += row
         for a0, a1, b0, b1 in spans.reshape(-1, 4)[ends[i] : ends[i + 1]].tolist():
-            for (a, x), (b, y) in itertools.product(row[a0:a1], row[b0:b1]):
-                mixed = (a * 0x9E3779B97F4A7C15 + b * 0xD1B54A32D192ED03) & word
-                mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & word
-                mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & word
-                name = ((a >> 33) * 31 + (b >> 33)) % 2**16
-                code = name * 2**33 + (mixed >> 32) * 2 + max(a % 2, b % 2)
-                found.append((code, float(np.clip(x * y, -1e100, 1e100))))
+            found += [_mixed(one, other) for one, other in itertools.product(row[a0:a1], row[b0:b1])]
+        out_starts[i + 1] = len(found)
+    out[:], out_values[:] = [code for code, _ in found], [value for _, value in found]
+
+
+def _parts(rng: np.random.Generator) -> tuple[Any, ...]:
+    """Two users with two rows each: what is said of the user, of the action, and its name."""
+    marks: list[int] = []
+    pairs, sizes, at, n = [(0, 1), (0, 2), (2, 1), (0, 0)][: pick(rng, 0, 2, 4)], rng.integers(0, 4, size=(2, 5)), 0, 0
+    for user, *own in sizes.tolist():
+        second = at + user
+        for action, name in (own[:2], own[2:]):
+            marks += at, at + user, second, second + action, second + action + name
+            second += action + name
+            some = user, action, name
+            n += sum(some) + sum(some[one] * some[other] for one, other in pairs)
+        at = second
+    given = np.array(marks), np.array(pairs, np.int64).reshape(-1)
+    return *_entries(rng, at), *given, np.empty(n, np.int64), np.empty(n), np.empty(5, np.int64)
+
+
+@twin(products._cross, _parts)
+def cross(
+    codes: Places, values: Array, marks: Places, pairs: Places, out: Places, out_values: Array, out_starts: Places
+) -> None:
+    found: list[tuple[int, float]] = []
+    entries = list(zip(codes.tolist(), values.tolist(), strict=True))
+    out_starts[0] = 0
+    for i, (first, end, second, third, last) in enumerate(marks.reshape(-1, 5).tolist()):
+        parts = entries[first:end], entries[second:third], entries[third:last]
+        found += [one for part in parts for one in part]
+        for one, other in pairs.reshape(-1, 2).tolist():
+            found += [_mixed(*both) for both in itertools.product(parts[one], parts[other])]
         out_starts[i + 1] = len(found)
     out[:], out_values[:] = [code for code, _ in found], [value for _, value in found]

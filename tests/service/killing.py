@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from typing import Any, Protocol
 
 import msgspec
@@ -17,8 +17,10 @@ import msgspec
 from marginbandits.service.journal import DECISION, REWARD, START, Journal, unbroken
 from marginbandits.service.loop import Loop, answer, read, rebuilt
 from marginbandits.service.records import Decided, decode
+from marginbandits.service.serving import opened
+from tests.service.child import Child, Line
 
-__all__ = ["Asking", "Load", "check"]
+__all__ = ["Asking", "Load", "check", "checked", "killed"]
 
 ACTIONS = ["hat", "shoe", "coat"]
 
@@ -86,6 +88,34 @@ class Load:
             else:
                 self.rewards[asked["key"]] = asked["value"]
         self.answered.set()
+
+
+def killed(where: str, seed: int, kills: int) -> Load:
+    """A service under load is killed so often, at random moments; what was asked of it, if all holds."""
+    rng, load = random.Random(seed), Load(seed)
+    for kill in range(kills):
+        child = Child(where)
+
+        def end(child: Child = child) -> None:
+            if rng.random() < 0.8:  # else it may be killed before anything is answered
+                load.answered.wait(60)
+            time.sleep(rng.uniform(0.005, 0.3))
+            child.kill()
+
+        load.run(lambda child=child: Line(child.port), end)  # type: ignore[misc]
+        if kill % 10 == 0:
+            checked(where, load)
+    assert len(load.decisions) > 3 * kills
+    assert len(load.rewards) > 3 * kills
+    assert load.errors == 0
+    assert checked(where, load) > kills
+    return load
+
+
+def checked(where: str, load: Load) -> int:
+    """`check` of the journal that is there."""
+    with closing(opened(where, serving=False)) as journal:
+        return check(journal, load)
 
 
 def check(journal: Journal, load: Load) -> int:

@@ -54,7 +54,7 @@ class Simulated:
     def decide(self, actions: Sequence[str], event: str | None = None, **ask: Any) -> tuple[str, Decided]:
         """The event, and what was decided."""
         name = f"event {self._last[0]}" if event is None else event
-        draft, decided = self.loop.decide(Ask(actions=list(actions), event_id=name, **ask))
+        ((draft, decided),) = self.loop.decide([(Ask(actions=list(actions), event_id=name, **ask), None)])
         self._places[name] = self._append(draft).seq
         return name, decided
 
@@ -69,5 +69,5 @@ class Simulated:
         self._last = entry.seq, entry.sha256
         if self._keep:
             self.entries.append(entry)
-        self.loop.observe(entry, NOWHERE)
+        self.loop.observe([entry], NOWHERE)
         return entry

@@ -39,11 +39,11 @@ class Kept:
 class Recorded(Model):
     """A rival whose laws are remembered."""
 
-    laws: ClassVar[list[list[float]]] = []
+    remembered: ClassVar[list[list[float]]] = []
 
     def law(self, context: Any, actions: list[Offer]) -> tuple[list[float], int]:
         law, learnt = super().law(context, actions)
-        self.laws.append(law)
+        self.remembered.append(law)
         return law, learnt
 
 
@@ -62,10 +62,10 @@ def looked_at(seed: int, monkeypatch: pytest.MonkeyPatch, level: float) -> dict[
             shop.reward(event, 1.0)
         shop.wait(10.0)
     shop.wait(1000.0)
-    monkeypatch.setattr(Recorded, "laws", [])
+    monkeypatch.setattr(Recorded, "remembered", [])
     monkeypatch.setattr(evaluating, "Model", Recorded)
     told = judged(Kept(shop.entries), "shop", RIVALS, level=level)  # type: ignore[arg-type]  # entries are all it takes
-    laws = {"baseline": [[1.0, 0.0, 0.0]] * EVENTS, "uniform": [[1 / 3] * 3] * EVENTS, "learns": Recorded.laws}
+    laws = {"baseline": [[1.0, 0.0, 0.0]] * EVENTS, "uniform": [[1 / 3] * 3] * EVENTS, "learns": Recorded.remembered}
     found = {}
     for one in told:
         earned = [

@@ -136,6 +136,28 @@ def test_two_processes_give_policies_numbers_that_differ(opened: Opened) -> None
     assert [one.number for one in shop.service.policies("shop")] == [1, 5]
 
 
+def test_a_process_does_not_take_back_what_another_sets_in_the_same_instant(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = opened(Settings(window=5))
+    own, late = shop.service.journal.changes, [shop.service.journal.changes()]
+    shop.service.set("shop", {"holdback": 0.2}, Policy(learner="RegCB"))
+    monkeypatch.setattr(shop.service.journal, "changes", lambda: late.pop() if late else own())
+    shop.service.set("shop", {"window": 9.0}, Policy(learner="Uniform"))
+    assert not late, "it has looked before the other was there"
+    assert (shop.loop.settings.window, shop.loop.settings.holdback) == (9.0, 0.2)
+    assert [one.learner for one in shop.service.policies("shop")] == ["SquareCB", "RegCB", "Uniform"]
+    assert len([one for one in own() if one.kind == SETTINGS]) == 3
+
+
+@pytest.mark.parametrize("parameters", [{"n_particles": 10**9}, {"moves": 1e9}, {"memory": 10**8}])
+def test_a_policy_that_would_make_everybody_wait_is_refused(opened: Opened, parameters: dict[str, float]) -> None:
+    shop = opened(Settings(window=5))
+    with pytest.raises(ValueError, match=r"must be at most .* in a service, got"):
+        shop.service.set("shop", {}, Policy(learner="HingeLMC", parameters=parameters))
+    assert len(shop.service.policies("shop")) == 1
+
+
 def test_a_policy_must_be_one_that_can_be_made_again(opened: Opened) -> None:
     shop = opened(Settings(window=5))
     with pytest.raises(ValueError, match="seed must be a number, got null"):

@@ -134,6 +134,16 @@ def test_a_key_is_used_once_in_a_loop(place: Place) -> None:
     assert place.journal.append([Draft("shop", REWARD, "e", b"1")])[0][1]
 
 
+def test_what_is_joined_to_what_is_there_already_is_not_appended(place: Place) -> None:
+    journal = place.journal
+    ((first, _),) = journal.append([Draft("shop", SETTINGS, "", b"{}", "settings:0")])
+    later = [Draft("shop", SETTINGS, "", b"[]", "settings:0"), Draft("shop", POLICY, "1", b"{}", "p", joined=True)]
+    assert journal.append(later) == [(first, False), (first, False)]
+    new = [msgspec.structs.replace(later[0], key="settings:1"), later[1]]
+    assert [fresh for _, fresh in journal.append(new)] == [True, True]
+    assert [one.kind for one in journal.entries(0, 10)] == [SETTINGS, SETTINGS, POLICY]
+
+
 def test_of_is_the_decision_that_was_there(place: Place) -> None:
     early = place.journal.append([Draft("shop", REWARD, "e", b"0")])[0][0]
     drafts = [decision("e"), Draft("shop", REWARD, "e", b"1"), Draft("shop", ACTIVATION, "e", b"{}")]

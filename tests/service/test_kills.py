@@ -10,10 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from marginbandits.service.serving import opened
 from tests.marks import at_length
 from tests.service.child import WINDOW, Child, Line
-from tests.service.killing import Load, check
+from tests.service.killing import Load, checked, killed
 from tests.service.postgres import Server
 from tests.service.running import served
 
@@ -28,34 +27,9 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return server.database()
 
 
-def checked(where: str, load: Load) -> int:
-    journal = opened(where, serving=False)
-    try:
-        return check(journal, load)
-    finally:
-        journal.close()
-
-
 @pytest.mark.parametrize("seed", [0, *at_length(range(1, 4))])
 def test_a_killed_service_loses_nothing(where: str, seed: int) -> None:
-    kills = FEW if seed == 0 else MANY
-    rng, load = random.Random(seed), Load(seed)
-    for kill in range(kills):
-        child = Child(where)
-
-        def end(child: Child = child) -> None:
-            if rng.random() < 0.8:  # else it may be killed before anything is answered
-                load.answered.wait(60)
-            time.sleep(rng.uniform(0.005, 0.3))
-            child.kill()
-
-        load.run(lambda child=child: Line(child.port), end)  # type: ignore[misc]
-        if kill % 10 == 0:
-            checked(where, load)
-    assert len(load.decisions) > 3 * kills
-    assert len(load.rewards) > 3 * kills
-    assert load.errors == 0
-    assert checked(where, load) > kills
+    killed(where, seed, FEW if seed == 0 else MANY)
 
 
 def test_a_killed_database_loses_nothing(postgres: Server) -> None:

@@ -228,8 +228,8 @@ class TestTheModelIsAFunctionOfTheJournal:
     ) -> None:
         shop = opened(Settings(window=5))
         shop.play(10)
-        law = shop.loop.model.law
-        monkeypatch.setattr(shop.loop.model, "law", lambda *given: ([0.5, 0.5], law(*given)[1]))
+        laws = shop.loop.model.laws
+        monkeypatch.setattr(shop.loop.model, "laws", lambda asked: ([[0.5, 0.5]], laws(asked)[1]))
         shop.decide(context={"likes": "hat"})
         assert any("does not give" in one for one in verified(shop.service.journal).faults)
 

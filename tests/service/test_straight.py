@@ -72,9 +72,18 @@ class Line:
         self.door = app.state.door
         config = uvicorn.Config(counted, http=kind, log_level="critical", lifespan="off")
         config.load()
-        self.protocol: Any = kind(config, ServerState(), {}, asyncio.get_running_loop())
-        self.transport = Transport(peer)
+        self._connect(lambda: kind(config, ServerState(), {}, asyncio.get_running_loop()), peer)
+
+    def _connect(self, made: Callable[[], Any], peer: str) -> None:
+        self._made, self.protocol, self.transport = made, made(), Transport(peer)
         self.protocol.connection_made(self.transport)
+
+    def beside(self) -> "Line":
+        """Another connection to the same."""
+        other = object.__new__(Line)
+        other.long, other.door = 0, self.door
+        other._connect(self._made, "127.0.0.1")
+        return other
 
     async def ask(self, *parts: bytes) -> tuple[int, Any]:
         """The answer to what comes in these parts."""
@@ -227,8 +236,8 @@ def test_nobody_is_told_before_it_is_written_and_what_comes_meanwhile_waits(
 ) -> None:
     async def work() -> None:
         line, held = Line(shop), []
-        own = shop.service.writer.ask
-        monkeypatch.setattr(shop.service.writer, "ask", lambda *given: held.append(given))
+        own = shop.service.writer.ask_all
+        monkeypatch.setattr(shop.service.writer, "ask_all", lambda *given: held.append(given))
         line.protocol.data_received(decide("e1"))
         line.protocol.data_received(decide("e2") + decide("e3"))
         await asyncio.sleep(0.01)
@@ -236,18 +245,46 @@ def test_nobody_is_told_before_it_is_written_and_what_comes_meanwhile_waits(
         line.protocol.shutdown()
         assert not line.transport.closed, "an answer is owed"
         line.protocol._ends = False
-        monkeypatch.setattr(shop.service.writer, "ask", own)
+        monkeypatch.setattr(shop.service.writer, "ask_all", own)
         own(*held[0])
         assert [told["event_id"] for _, told in await line.told(3)] == ["e1", "e2", "e3"]
         assert line.transport.reads
         held.clear()
-        monkeypatch.setattr(shop.service.writer, "ask", lambda *given: held.append(given))
+        monkeypatch.setattr(shop.service.writer, "ask_all", lambda *given: held.append(given))
         last = Line(shop)
         last.protocol.data_received(decide("e4"))
         last.protocol.shutdown()
+        await asyncio.sleep(0)
         own(*held[0])
         assert [told["event_id"] for _, told in await last.told(1)] == ["e4"]
         assert last.transport.closed
+
+    run(work())
+
+
+def test_requests_of_one_turn_are_decided_together_and_a_bad_one_alone_is_refused(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together, own = list[int](), shop.service.asked
+
+    def counted(loop: Any, asked: Any) -> Any:
+        together.append(len(asked))
+        return own(loop, asked)
+
+    monkeypatch.setattr(shop.service, "asked", counted)
+
+    async def work() -> None:
+        one = Line(shop)
+        lines = [one] + [one.beside() for _ in range(4)]
+        for k, line in enumerate(lines):
+            line.protocol.data_received(decide(f"e{k}"))
+        assert [(await line.told(1))[0][1]["event_id"] for line in lines] == [f"e{k}" for k in range(5)]
+        assert together == [5]
+        for k, line in enumerate(lines):
+            line.protocol.data_received(decide(f"f{k}", **({"context": {"age": 1e200}} if k == 2 else {})))
+        assert [(await line.told(2))[1][0] for line in lines] == [200, 200, 400, 200, 200]
+        assert together[1:6] == [5, 1, 1, 1, 1]
+        assert sum(line.long for line in lines) == 1
 
     run(work())
 
@@ -258,7 +295,7 @@ def test_a_disk_that_is_full_is_told_by_the_long_way(shop: Shop, monkeypatch: py
 
     async def work() -> None:
         line = Line(shop)
-        monkeypatch.setattr(shop.service.writer, "ask", full)
+        monkeypatch.setattr(shop.service.writer, "ask_all", full)
         assert (await line.ask(decide("e1")))[0] == 429
 
     def fails(drafts: Any) -> Any:
@@ -307,10 +344,11 @@ def test_who_sends_a_half_is_let_go_and_who_waits_for_an_answer_is_not(
         line.protocol._look()
         assert line.protocol.transport.closed
         other, held = Line(shop), []
-        monkeypatch.setattr(shop.service.writer, "ask", lambda *given: held.append(given))
+        monkeypatch.setattr(shop.service.writer, "ask_all", lambda *given: held.append(given))
         other.protocol.data_received(decide("e2"))
         other.protocol._heard -= 31.0
         other.protocol._look()
+        await asyncio.sleep(0)
         assert held
         assert not other.transport.closed, "it is we who owe something"
 

@@ -111,7 +111,7 @@ def test_a_restart_changes_nothing() -> None:
         for k, entry in enumerate(made.entries[1:]):
             if k == stop:
                 again.loop.watch = Watch.loads(again.loop.watch.dumps())
-            again.loop.observe(entry, NOWHERE)
+            again.loop.observe([entry], NOWHERE)
         assert again.loop.watch.dumps() == made.loop.watch.dumps()
 
 
@@ -219,7 +219,7 @@ def test_a_repeated_entry_of_another_loop_is_not_seen() -> None:
     made.decide(SHOP)
     other = msgspec.structs.replace(made.entries[-1], loop="other", seq=99, at=made.at + SECOND)
     assert other.kind == DECISION
-    made.loop.observe(other, NOWHERE)
+    made.loop.observe([other], NOWHERE)
     assert made.loop.watch.decisions == 1
     assert isinstance(made.loop.watch.look(), Seen)
     assert made.loop.watch.look().stand.at(0) == Stand(0, 1)

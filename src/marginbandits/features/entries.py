@@ -32,11 +32,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from marginbandits.contexts import LARGEST
-from marginbandits.features.products import Places, multiplied
+from marginbandits.features.products import Places, crossed, multiplied
 from marginbandits.types import Array
 from marginbandits.validation import quoted
 
-__all__ = ["Entries", "Seen"]
+__all__ = ["Entries", "Offer", "Seen"]
 
 DEEPEST = 16
 """Namespaces within namespaces."""
@@ -59,6 +59,8 @@ Part = tuple[list[int], list[float]]
 """Codes and values."""
 Seen = dict[tuple[str, int], tuple[Any, Part]]
 """By name and identity: a mapping, and its part."""
+Offer = tuple[Mapping[str, Any] | None, Sequence[str], Sequence[Mapping[str, Any] | None]]
+"""What is known of the user, what actions are called, and what is known of each of them."""
 
 
 class Entries:
@@ -117,49 +119,47 @@ class Entries:
         plain = np.array(codes, np.int64), np.array(values, np.float64), np.array(starts)
         return multiplied(*plain, spans, ends) if spans else plain
 
-    def offered(
-        self, user: Mapping[str, Any] | None, names: Sequence[str], features: Sequence[Mapping[str, Any] | None]
-    ) -> tuple[Places, Array, Places]:
-        """`rows` of what is offered: for each action the user, if any, its features, and its name.
+    def offered(self, offers: Sequence[Offer]) -> tuple[Places, Array, Places]:
+        """`rows` of what is offered: for each action of each offer the user, if any, its features, and its name.
 
-        The same as of mappings {"user": …, "action": …, "id": …}; the user is looked at once.
+        The same as of mappings {"user": …, "action": …, "id": …}; each user is looked at once.
         """
         codes: list[int] = []
         values: list[float] = []
-        spans: list[int] = []
-        starts: list[int] = []
-        ends, left = [0], [MOST]
-        crossed = self._crossed if user is not None else [one for one in self._crossed if 0 not in one]
-        read, named = "action" not in self._drop, "id" not in self._drop
-        try:
-            if user is not None and "user" not in self._drop:
-                _spend(left, 1)
-                self._walk(user, "user.", 2, left, codes, values)
-            shared, known = len(codes), self._known
-            for name, own in zip(names, features, strict=True):
-                first = len(codes)
-                starts.append(first)
-                if own and read:
-                    self._walk(own, "action.", 2, left, codes, values)
-                between = len(codes)
-                if named:
-                    found = known.get(("id", name))
-                    codes += self._string("id", name, left) if found is None else found
-                    values += [1.0] * (len(codes) - between)
-                marks = 0, shared, shared + between - first, shared + len(codes) - first
-                more = 2  # names that are there, whatever they say
-                for one, other in crossed:
-                    spans += marks[one], marks[one + 1], marks[other], marks[other + 1]
-                    more += (marks[one + 1] - marks[one]) * (marks[other + 1] - marks[other])
-                ends.append(ends[-1] + len(crossed))
-                _spend(left, more)
-                left[0] = MOST - shared
-        except ValueError as error:
-            position = max(len(starts) - 1, 0)
-            raise ValueError(f"contexts[{position}]: {error}" if len(names) > 1 else str(error)) from None
-        starts.append(len(codes))
-        given = np.array(codes, np.int64), np.array(values, np.float64), np.array(starts)
-        return multiplied(*given, spans, ends)
+        marks: list[int] = []
+        n, pairs, known = 0, self._crossed, self._known
+        read, named, asked = "action" not in self._drop, "id" not in self._drop, "user" not in self._drop
+        for user, names, features in offers:
+            at, left, rows = len(codes), [MOST], len(marks)
+            try:
+                if user is not None and asked:
+                    _spend(left, 1)
+                    self._walk(user, "user.", 2, left, codes, values)
+                own = len(codes)
+                shared = own - at
+                for name, said in zip(names, features, strict=True):
+                    first = len(codes)
+                    marks += at, own, first, first, first
+                    if said and read:
+                        self._walk(said, "action.", 2, left, codes, values)
+                        marks[-2] = len(codes)
+                    if named:
+                        found = known.get(("id", name))
+                        if found is None:
+                            found = self._string("id", name, left)
+                        codes += found
+                        values += [1.0] * len(found)
+                    marks[-1] = last = len(codes)
+                    sizes, more = (shared, marks[-2] - first, last - marks[-2]), 0
+                    for one, other in pairs:
+                        more += sizes[one] * sizes[other]
+                    _spend(left, more + 2)  # names that are there, whatever they say
+                    left[0] = MOST - shared
+                    n += shared + last - first + more
+            except ValueError as error:
+                position = max((len(marks) - rows) // 5 - 1, 0)
+                raise ValueError(f"contexts[{position}]: {error}" if len(names) > 1 else str(error)) from None
+        return crossed(np.array(codes, np.int64), np.array(values, np.float64), marks, pairs, n)
 
     def _read(self, context: Mapping[str, Any], seen: Seen) -> tuple[list[int], list[float], list[int]]:
         """Codes and values in the context's order, and of which of them there are products."""

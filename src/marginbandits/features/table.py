@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from marginbandits.compiled import kernel
 from marginbandits.contexts import CODES, LARGEST, Rows, Sparse
-from marginbandits.features.entries import Entries
+from marginbandits.features.entries import Entries, Offer
 from marginbandits.features.maps import FeatureMap
 from marginbandits.saving import Part
 from marginbandits.state import COUNT, SQUARES, Field, Journal, Record, zeros
@@ -115,11 +115,9 @@ class Table(Part, Record):
         codes, values, starts = self._entries.rows(contexts, instead, at)
         return Sparse(values, codes, starts, CODES)
 
-    def _offered(
-        self, user: Mapping[str, Any] | None, names: Sequence[str], features: Sequence[Mapping[str, Any] | None]
-    ) -> Sparse:
-        """The same of what is offered: a row for each action."""
-        codes, values, starts = self._entries.offered(user, names, features)
+    def _offered(self, offers: Sequence[Offer]) -> Sparse:
+        """The same of what is offered: a row for each action of each."""
+        codes, values, starts = self._entries.offered(offers)
         return Sparse(values, codes, starts, CODES)
 
     def _others(self, code: int) -> tuple[Places, Array]:

@@ -152,12 +152,21 @@ class Learner(Loop, ABC):
         """`learn` for each interaction in turn; if any is refused or fails, none is learnt."""
         with self._lock:
             contexts, available, names = self._offered_each(contexts, available, actions)
-            read = self._read_each(contexts, available)
+            swift: Any = self._swift
+            batch = self._read_offers(contexts) if swift is not None and swift.reads_names else None
+            read = self._read_each(contexts, available) if batch is None else [(batch, None)] * len(batch)
             given = several("decisions", decisions, len(read))
             costs = self._read_losses(losses, rewards, len(read))
             if not len(read) == len(given) == len(costs):
                 raise ValueError(f"{len(read)} contexts, {len(given)} decisions and {len(costs)} losses do not match")
-            together = zip(given, read, names or [self._called] * len(read), strict=True)
+            called = names or [self._called] * len(read)
+            if batch is not None:
+                sizes = zip(given, np.diff(batch.starts).tolist(), called, strict=True)
+                placed = each("decisions", sizes, lambda one: read_decision(*one))
+                self._ready(len(read))
+                swift.learn_offers(batch, placed, costs)
+                return
+            together = zip(given, read, called, strict=True)
             played = each("decisions", together, lambda one: self._read_decision(one[0], *one[1], one[2]))
             self._ready(len(read))
             rounds = zip(read, played, costs, strict=True)
@@ -312,6 +321,16 @@ class Learner(Loop, ABC):
         masks = read_masks(available, len(found))
         return each("contexts", zip(found, masks, strict=True), lambda one: self._one(one[0], together, one[1]))
 
+    def _read_offers(self, contexts: Any) -> Batch | None:
+        """Several offers at once; None where they are something else, or must be looked at one by one."""
+        plain = type(self)._admitted is Loop._admitted and not self.needs_every_row
+        if not (plain and isinstance(contexts, list) and contexts and isinstance(contexts[0], offers.Offered)):
+            return None
+        try:
+            return self._reader.offers(contexts, self._shape)
+        except ValueError:
+            return None  # one by one, which is it?
+
     def _read_losses(self, losses: Any, rewards: Any, n: int) -> list[float]:
         if losses is not None and rewards is not None:
             raise ValueError("give either losses or rewards, not both")
@@ -345,6 +364,9 @@ class Learner(Loop, ABC):
 
     def _laws_of(self, contexts: Any, available: Any) -> tuple[Array, npt.NDArray[np.int64]]:
         """All laws in one array, and where each begins; in one go where no rows are to be left out."""
+        offered = self._read_offers(contexts) if available is None else None
+        if offered is not None:
+            return self._law_of(offered, None), offered.starts
         several_rows, rows, together = self._reader.many(contexts, self._shape)
         plain = available is None or (rows is not None and is_one_mask(available))
         if plain and (several_rows if rows is None else len(rows)):

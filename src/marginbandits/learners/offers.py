@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from marginbandits import frames
+from marginbandits.features.entries import Offer
 from marginbandits.types import Action, Mask
 from marginbandits.validation import quoted
 
@@ -89,6 +90,10 @@ class Offered:
         if len(set(words)) < len(words):
             raise ValueError(f"actions must have names that differ as words, got {quoted(self.names)}")
         self.names = words
+
+    def said(self) -> Offer:
+        """All of it, for a table."""
+        return self.context, self.names, self.features
 
     def rows(self) -> list[dict[str, Any]]:
         """What is said of each action: a mapping for each."""

@@ -4,14 +4,15 @@ A mapping is one context; a list of mappings has one for each action, as a matri
 wanted, mappings are contexts, and so are the rows of a data frame whose columns are not all numbers.
 """
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from marginbandits import frames
-from marginbandits.contexts import Rows, Shape, read_many, read_one, refuse_width, several
+from marginbandits.contexts import Batch, Rows, Shape, read_many, read_one, refuse_width, several
 from marginbandits.features import Given, Table
 from marginbandits.learners.offers import INTERACTIONS, Offered
 
@@ -41,6 +42,13 @@ class Reader:
         if context is None:
             raise ValueError("context must be numbers, or names and values ({} says nothing), got None")
         return read_one(context, shape)
+
+    def offers(self, offers: Sequence[Offered], shape: Shape | None) -> Batch:
+        """All of these in one go; an error where one of them is refused does not say which."""
+        self._refuse("contexts")
+        rows = refuse_width(self.table._offered([one.said() for one in offers]), True, shape)
+        starts = np.array([0, *itertools.accumulate([len(one.names) for one in offers])])
+        return Batch(rows, True, starts, np.ones(len(rows), bool))
 
     def listed(self, contexts: Any) -> list[Any]:
         """Several contexts of names and values, one by one."""
@@ -73,7 +81,7 @@ class Reader:
 
     def _offered(self, name: str, one: Offered) -> Rows:
         self._refuse(name)
-        return self.table._offered(one.context, one.names, one.features)
+        return self.table._offered([one.said()])
 
     def _refuse(self, name: str) -> None:
         if self.refusing:

@@ -104,13 +104,17 @@ class SwiftOffers:
     def learn_all(self, rounds: list[tuple[Batch, int, float, float]]) -> None:
         """All of these rounds, whose contexts have been checked."""
         if len(rounds) == 1:
-            rows, starts = rounds[0][0].rows, rounds[0][0].starts
+            batch = rounds[0][0]
         else:
-            rows = stacked([one.rows for one, _, _, _ in rounds])
             starts = np.concatenate([[0], np.cumsum([len(one.mask) for one, _, _, _ in rounds])])
-        actions = np.array([action for _, action, _, _ in rounds])
-        results = np.array([(loss, probability) for _, _, loss, probability in rounds])
-        self._learn(*_codes(rows), starts, actions, results, *self._arrays)
+            batch = Batch(stacked([one.rows for one, _, _, _ in rounds]), True, starts, np.empty(0, bool))
+        self.learn_offers(batch, [one[1::2] for one in rounds], [one[2] for one in rounds])
+
+    def learn_offers(self, batch: Batch, played: list[tuple[int, float]], losses: list[float]) -> None:
+        """The same of rounds that are one batch: of each the action and its probability, and the loss."""
+        actions = np.array([action for action, _ in played])
+        results = np.array([(loss, p) for (_, p), loss in zip(played, losses, strict=True)])
+        self._learn(*_codes(batch.rows), batch.starts, actions, results, *self._arrays)
 
 
 def _codes(rows: Any) -> tuple[Any, ...]:

@@ -88,11 +88,10 @@ class Audit:
             self._log_total = self._most = math.inf  # what cannot happen did
         if max(law) >= _CERTAIN or math.isinf(self._most):
             return
-        groups = _grouped(np.array(law), np.array([_named(one) for one in names]))
         self._n += 1
-        odd, past = 1 + self._n % 2, 3 + self._before
-        total = _bet(np.array(law), groups, place, odd, past, 1.0 / (self._n + 1), self._counts, self._shares)
-        self._before = (2 * self._before + int(groups[1, place] == 0)) % _PASTS
+        p, hashes, odd, past = np.array(law), np.array([*map(_named, names)]), 1 + self._n % 2, 3 + self._before
+        total, likeliest = _bet(p, hashes, place, odd, past, 1.0 / (self._n + 1), self._counts, self._shares)
+        self._before = (2 * self._before + likeliest) % _PASTS
         self._log_total += math.log(total)
         self._most = max(self._most, self._log_total)
 
@@ -135,9 +134,13 @@ def _grouped(p: Array, hashes: Places) -> Places:
 
 @kernel
 def _bet(
-    p: Array, groups: Places, place: int, odd: int, past: int, shared: float, counts: Array, shares: Array
-) -> float:
-    """Everybody bets once, remembers what was drawn and should have been, and shares; what becomes of one coin."""
+    p: Array, hashes: Places, place: int, odd: int, past: int, shared: float, counts: Array, shares: Array
+) -> tuple[float, int]:
+    """Everybody bets once, remembers what was drawn and should have been, and shares.
+
+    What becomes of one coin, and whether the likeliest was drawn.
+    """
+    groups = _grouped(p, hashes)
     bettor, scale, told, some = 1, p.sum(), np.empty(_GROUPS), np.empty(_GROUPS, np.int64)
     for kind in range(_KINDS):
         told[:], n = 0.0, 0
@@ -164,4 +167,4 @@ def _bet(
     total = float(shares.sum())
     shares *= (1.0 - shared) / total
     shares += shared / len(shares)
-    return total
+    return total, int(groups[1, place] == 0)

@@ -8,7 +8,8 @@ rewards too; the second takes what came meanwhile. What comes after is new, and 
 
 import hmac
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -43,7 +44,7 @@ class Service(Follower):
 
     async def decide(self, name: str, ask: Ask, key: str | None = None) -> Answer:
         """Decide, write, tell."""
-        draft, told = self.asked(self.loop(name), ask, key)
+        ((draft, told),) = self.asked(self.loop(name), [(ask, key)])
         return told(await self.writer.append(draft))
 
     async def reward(self, name: str, event: str, value: float, key: str | None = None) -> Receipt:
@@ -51,15 +52,12 @@ class Service(Follower):
         draft, told = self.rewarded(self.loop(name), event, value, key)
         return told(await self.writer.append(draft))
 
-    def asked(self, loop: Loop, ask: Ask, key: str | None) -> tuple[Draft, Callable[[Appended], Answer]]:
-        """What is to be written when a decision is asked for, and what is to be told of what has been."""
-        draft, decided = loop.decide(ask, None if key is None else f"decide:{key}")
-
-        def told(written: Appended) -> Answer:
-            entry, fresh = written
-            return answer(draft.id, decided) if fresh else answer(entry.id, _same(entry, draft.id, decided))
-
-        return draft, told
+    def asked(
+        self, loop: Loop, asked: Sequence[tuple[Ask, str | None]]
+    ) -> list[tuple[Draft, Callable[[Appended], Answer]]]:
+        """For requests with their keys: what is to be written, and what is to be told of what has been."""
+        keyed = [(ask, None if key is None else f"decide:{key}") for ask, key in asked]
+        return [(draft, partial(_answered, draft.id, decided)) for draft, decided in loop.decide(keyed)]
 
     def rewarded(
         self, loop: Loop, event: str, value: float, key: str | None
@@ -96,26 +94,32 @@ class Service(Follower):
     def set(self, name: str, settings: Settings | Mapping[str, Any], policy: Policy | None = None) -> Loop:
         """Make a loop, or set it otherwise, in what is named; with a policy, that one decides, when it has learnt."""
         with self._changing:
-            loop, before = self.loops.get(name), settings_of(name, self.journal.changes())
             given = msgspec.to_builtins(settings) if isinstance(settings, Settings) else settings
-            settings = changed(before or Settings(), given)
-            if before is None:
-                policy = policy or Policy()
-            elif policy is None and settings.reward_range != before.reward_range:
-                policy = self.policies(name)[-1]
-            drafts = [Draft(name, SETTINGS, "", encode(settings))]
-            if policy is not None:
-                policy = msgspec.structs.replace(policy, reward_range=settings.reward_range)
-                built(policy)  # refused before anything is written
-                warm(policy.learner)
-                number = self._numbered(name)
-                body = encode(msgspec.structs.replace(policy, number=number))
-                drafts.append(Draft(name, POLICY, str(number), body, f"policy:{number}"))
-            self.writer.put_all(drafts).result()
-            if loop is None:
+            while not self.writer.put_all(self._set(name, given, policy)).result()[0][1]:
+                pass  # another process has set it meanwhile, which this one must not take back
+            if name not in self.loops:
                 self.loops = {**self.loops, name: self._started(name)}
         self.settle()
         return self.loop(name)
+
+    def _set(self, name: str, given: Mapping[str, Any], policy: Policy | None) -> list[Draft]:
+        """What is to be written if nobody has set the loop since: the key is that of settings after the last."""
+        own = [one for one in self.journal.changes() if (one.loop, one.kind) == (name, SETTINGS)]
+        before = settings_of(name, own)
+        settings = changed(before or Settings(), given)
+        if before is None:
+            policy = policy or Policy()
+        elif policy is None and settings.reward_range != before.reward_range:
+            policy = self.policies(name)[-1]
+        drafts = [Draft(name, SETTINGS, "", encode(settings), f"settings:{own[-1].seq if own else 0}")]
+        if policy is not None:
+            policy = msgspec.structs.replace(policy, reward_range=settings.reward_range)
+            built(policy)  # refused before anything is written
+            warm(policy.learner)
+            number = self._numbered(name)
+            body = encode(msgspec.structs.replace(policy, number=number))
+            drafts.append(Draft(name, POLICY, str(number), body, f"policy:{number}", joined=True))
+        return drafts
 
     def _numbered(self, name: str) -> int:
         """The number of the next policy: this process has it, whoever else makes one now."""
@@ -161,6 +165,11 @@ class Service(Follower):
         """Until nothing that is kept was made of what is erased."""
         entry, _ = self.writer.put(erasure).result()
         self.wait(lambda: self.kept >= entry.seq)
+
+
+def _answered(event: str, decided: Decided, written: Appended) -> Answer:
+    entry, fresh = written
+    return answer(event, decided) if fresh else answer(entry.id, _same(entry, event, decided))
 
 
 def _unit(entry: Entry) -> str | None:

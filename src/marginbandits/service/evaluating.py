@@ -9,6 +9,7 @@ and for logs of a policy that was learning. Events held back, explored or neithe
     "baseline"   always the baseline         "uniform"   every action alike
 """
 
+from array import array
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -47,13 +48,13 @@ def weighed(
     joiner, known = Joiner(loop), dict[int, dict[str, tuple[float, float]]]()
     models = {name: Model(one.policy) for name, one in rivals.items() if isinstance(one.policy, Policy)}
     for entry in read(journal):
-        for closed in joiner.observe(entry):
+        events = joiner.observe(entry)
+        for closed in events:
             weights = known.pop(closed.seq, None)
             if weights is not None and closed.reason != "inactive":
                 yield Weighed(closed, weights)
-            for model in models.values():
-                if closed.seq > model.policy.since:
-                    model.learn(closed)
+        for model in models.values():
+            model.learn([closed for closed in events if closed.seq > model.policy.since])
         if entry.kind == DECISION and entry.loop == loop and entry.body is not None:
             decided = decode(Decided, entry.body)
             if decided.mode == "Online" and entry.at >= start and (end is None or entry.at < end):
@@ -65,12 +66,16 @@ def judged(journal: Journal, loop: str, rivals: dict[str, Rival], *, level: floa
 
     Rewards are shares of the range that the last of these events has; what is beyond counts as its end.
     """
-    events = list(weighed(journal, loop, rivals))
-    if not events:
+    rewards, found = array("d"), {name: array("d") for name in rivals}  # of an event no more is kept
+    for one in weighed(journal, loop, rivals):
+        rewards.append(one.closed.reward)
+        span = one.closed.decided.reward_range
+        for name, both in one.rivals.items():
+            found[name].extend(both)
+    if not rewards:
         raise ValueError("no event that was decided Online has closed: there is nothing to judge by")
-    rewards, span = np.array([one.closed.reward for one in events]), events[-1].closed.decided.reward_range
-    found = {name: np.array([one.rivals[name] for one in events]) for name in rivals}
-    return [_judged(name, one, rewards, span, level) for name, one in found.items()]
+    pairs = {name: np.array(one).reshape(-1, 2) for name, one in found.items()}
+    return [_judged(name, one, np.array(rewards), span, level) for name, one in pairs.items()]
 
 
 def _weight(decided: Decided, rival: Rival, model: Model | None) -> tuple[float, float]:

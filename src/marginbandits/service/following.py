@@ -222,13 +222,15 @@ class Follower:
         before = self.seen
         while (last := self.journal.last()) is not None and self.seen < last.seq:
             self.newest = last
-            for entry in self._next():
-                for loop in list(self.loops.values()):
-                    for one in (entry,) if loop.seen == entry.seq - 1 else read(self.journal, loop.seen, entry.seq):
-                        loop.observe(one, self.journal)
+            some = self._next()
+            for loop in list(self.loops.values()):
+                if loop.seen < some[0].seq - 1:
+                    loop.observe(read(self.journal, loop.seen, some[0].seq - 1), self.journal)
+                loop.observe([one for one in some if one.seq > loop.seen], self.journal)
+            for entry in some:
                 if entry.kind == SETTINGS and entry.loop not in self.loops:
                     self._join_in(entry.loop)
-                self.seen = entry.seq
+            self.seen = some[-1].seq
         return self.seen > before
 
     def _join_in(self, name: str) -> None:

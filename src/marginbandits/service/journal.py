@@ -67,13 +67,17 @@ class JournalError(Exception):
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
-    """What is to be appended; ids and keys are such as every store can keep."""
+    """What is to be appended; ids and keys are such as every store can keep. One that is `joined` needs the one before.
+
+    Where that one was there already, it is not appended, and gets the entry that the other gets.
+    """
 
     loop: str
     kind: str
     id: str
     body: bytes
     key: str | None = None
+    joined: bool = False
 
     def __post_init__(self) -> None:
         for name in (self.id, self.key or ""):

@@ -8,17 +8,19 @@ Everything here but `decide` is for one thread, which follows the journal; what 
 """
 
 import hashlib
+import itertools
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from marginbandits.service.checkpoint import Checkpoint, DamagedError, opened
 from marginbandits.service.draws import draw, draws
 from marginbandits.service.join import Closed, Joiner
-from marginbandits.service.journal import DECISION, ERASURE, POLICY, SETTINGS, START, Draft, Entry, Journal
+from marginbandits.service.journal import CHANGES, DECISION, ERASURE, POLICY, SETTINGS, START, Draft, Entry, Journal
 from marginbandits.service.model import Model
 from marginbandits.service.records import Decided, Erased, Offer, Policy, Settings, decode, encode
 from marginbandits.service.requests import Answer, Ask, Chance
@@ -26,7 +28,8 @@ from marginbandits.service.watch import Watch
 
 __all__ = ["Loop", "answer", "closings", "read", "rebuilt", "settings_of"]
 
-AT_ONCE = 1000
+AT_ONCE, LESSONS = 1000, 64
+"""Entries that are read, and events that are learnt, at once: while these are, nobody is given a law."""
 MOST_ACTIONS = 1000
 
 
@@ -49,24 +52,28 @@ class Loop:
 
     # Deciding.
 
-    def decide(self, ask: Ask, key: str | None = None) -> tuple[Draft, Decided]:
-        """What is to be written before the answer leaves, and what that says."""
+    def decide(self, asked: Sequence[tuple[Ask, str | None]]) -> list[tuple[Draft, Decided]]:
+        """Requests with their keys: of each what is to be written before its answer leaves, and what that says.
+
+        If one of them is refused, all are.
+        """
         settings, model = self.settings, self.model
-        actions = _offers(ask, settings)
-        places = {one.id: place for place, one in enumerate(actions)}
-        if len(places) < len(actions):
-            raise ValueError("actions must have ids that differ")
-        kept, excluded, offered = list(range(len(actions))), [], actions
-        if ask.excluded:
-            excluded = sorted({_place("excluded", one, places) for one in ask.excluded})
-            kept = [place for place in kept if place not in excluded]
-            offered = [actions[place] for place in kept]
-        if not kept:
-            raise ValueError("at least one action must not be excluded")
-        baseline = kept[0] if ask.baseline is None else _place("baseline", ask.baseline, places)
-        if baseline in excluded:
-            raise ValueError(f"baseline must not be excluded, got {ask.baseline!r}")
-        law, learnt = model.law(ask.context, offered)
+        offers = [_offer(ask, settings) for ask, _ in asked]
+        laws, learnt = model.laws([(ask.context, offer.offered) for (ask, _), offer in zip(asked, offers, strict=True)])
+        several = zip(asked, offers, laws, strict=True)
+        return [self._decided(ask, key, offer, settings, model, law, learnt) for (ask, key), offer, law in several]
+
+    def _decided(
+        self,
+        ask: Ask,
+        key: str | None,
+        offer: "_Offer",
+        settings: Settings,
+        model: Model,
+        law: list[float],
+        learnt: int,
+    ) -> tuple[Draft, Decided]:
+        actions, kept, excluded, _, baseline = offer
         event = ask.event_id if ask.event_id is not None else _fresh_id()
         chance = settings.mode, settings.exploration, settings.holdback
         drawn = draw(draws(self.secret, event), law, kept, baseline, len(actions), *chance)
@@ -98,16 +105,25 @@ class Loop:
 
     # Following the journal.
 
-    def observe(self, entry: Entry, journal: Journal) -> None:
-        """Take in the next entry."""
-        own = entry.loop == self.name and entry.body is not None
-        if own and entry.kind == ERASURE:  # if this is interrupted, what has been counted is not lost with who goes
-            self.keep(journal)
-        for closed in self._count(entry):
-            if closed.seq > self.model.policy.since:
-                self.model.learn(closed)
-        if own:
-            self.change(entry, journal)
+    def observe(self, entries: Iterable[Entry], journal: Journal) -> None:
+        """Take in the next entries; events are learnt in groups, in the order in which they close."""
+        lessons: list[Closed] = []
+        for entry in entries:
+            changes = entry.loop == self.name and entry.body is not None and entry.kind in CHANGES
+            if changes and entry.kind == ERASURE:  # if this is interrupted, what has been counted is not lost with it
+                self._learn(lessons)
+                self.keep(journal)
+            lessons += self._count(entry)
+            if changes or len(lessons) >= LESSONS:
+                self._learn(lessons)
+            if changes:
+                self.change(entry, journal)
+        self._learn(lessons)
+
+    def _learn(self, lessons: list[Closed]) -> None:
+        since = self.model.policy.since
+        self.model.learn([one for one in lessons if one.seq > since])
+        lessons.clear()
 
     def _count(self, entry: Entry) -> list[Closed]:
         """Join it, and count what there is to see; the events that it closes."""
@@ -209,8 +225,7 @@ class Loop:
         for entry in read(journal, kept.first - 1, kept.seen):
             self.joiner.observe(entry)
         self.joiner.counts = Counter(kept.counts)
-        for entry in read(journal, self.seen):
-            self.observe(entry, journal)
+        self.observe(read(journal, self.seen), journal)
 
     def follow(self, checkpoint: bytes | None, changes: list[Entry]) -> None:
         """As another process left it, with today's settings; before the first checkpoint nothing is learnt."""
@@ -257,10 +272,9 @@ def closings(journal: Journal, name: str, until: int | None = None) -> Iterator[
 
 def rebuilt(name: str, policy: Policy, journal: Journal, until: int) -> Model:
     """The model of a policy as it is after entry `until`."""
-    model = Model(policy)
-    for closed in closings(journal, name, until):
-        if closed.seq > policy.since:
-            model.learn(closed)
+    model, events = Model(policy), closings(journal, name, until)
+    while some := list(itertools.islice(events, LESSONS)):
+        model.learn([one for one in some if one.seq > policy.since])
     model.erasure = _last_erasure(name, journal.changes(), until)
     return model
 
@@ -269,13 +283,37 @@ def _last_erasure(name: str, changes: list[Entry], until: int) -> int:
     return max((one.seq for one in changes if (one.loop, one.kind) == (name, ERASURE) and one.seq <= until), default=0)
 
 
-def _offers(ask: Ask, settings: Settings) -> list[Offer]:
+class _Offer(NamedTuple):
+    """All actions; the places of those that are offered, and of those that are not; what is offered; the baseline."""
+
+    actions: list[Offer]
+    kept: list[int]
+    excluded: list[int]
+    offered: list[Offer]
+    baseline: int
+
+
+def _offer(ask: Ask, settings: Settings) -> _Offer:
     given = settings.actions if ask.actions is None else ask.actions
     if not given:
         raise ValueError("actions must be one or more: the request has none, and the loop has none of its own")
     if len(given) > MOST_ACTIONS:
         raise ValueError(f"actions must be at most {MOST_ACTIONS}, got {len(given)}")
-    return [Offer(one) if isinstance(one, str) else one for one in given]
+    actions = [Offer(one) if isinstance(one, str) else one for one in given]
+    places = {one.id: place for place, one in enumerate(actions)}
+    if len(places) < len(actions):
+        raise ValueError("actions must have ids that differ")
+    kept, excluded, offered = list(range(len(actions))), [], actions
+    if ask.excluded:
+        excluded = sorted({_place("excluded", one, places) for one in ask.excluded})
+        kept = [place for place in kept if place not in excluded]
+        offered = [actions[place] for place in kept]
+    if not kept:
+        raise ValueError("at least one action must not be excluded")
+    baseline = kept[0] if ask.baseline is None else _place("baseline", ask.baseline, places)
+    if baseline in excluded:
+        raise ValueError(f"baseline must not be excluded, got {ask.baseline!r}")
+    return _Offer(actions, kept, excluded, offered, baseline)
 
 
 def _fresh_id() -> str:

@@ -11,6 +11,7 @@ policy says, in order. An event that a learner refuses is skipped, and counted, 
 import functools
 import hashlib
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 from marginbandits import learners
@@ -41,6 +42,10 @@ LEARNERS: dict[str, type[Learner]] = {
 }
 """Those that choose among actions with features of their own."""
 MOST_EXPLAINED = 100
+MOST = {"n_actions": 1000, "n_particles": 1000, "n_policies": 100, "moves": 100, "minibatch": 10_000, "memory": 100_000}
+"""What a policy's parameters may be at most: each multiplies what others wait for, a decision or a lesson."""
+_Lesson = tuple[Any, Decision, float, dict[str, dict[str, Any] | None]]
+"""A context, what was done in it, its reward, and what was offered."""
 
 
 def built(policy: Policy) -> Learner:
@@ -50,6 +55,9 @@ def built(policy: Policy) -> Learner:
         raise ValueError(f"no learner is called {quoted(policy.learner)}{suggestion(policy.learner, LEARNERS)}")
     if policy.parameters.get("seed", 0) is None:
         raise ValueError("seed must be a number, got null: a model could not be made again")
+    for name, most in MOST.items():
+        if isinstance(value := policy.parameters.get(name), int | float) and value > most:
+            raise ValueError(f"{name} must be at most {most} in a service, got {value}")
     given: dict[str, Any] = {"n_actions": 10, "seed": 0, **policy.parameters, "reward_range": policy.reward_range}
     try:
         return kind(**given)
@@ -77,32 +85,61 @@ class Model:
 
     def law(self, context: Any, actions: list[Offer]) -> tuple[list[float], int]:
         """The probability of each action, and how many events that rests on."""
-        offered = {one.id: one.features for one in actions}
-        with self._lock:
-            return self.learner.law(context, actions=offered).tolist(), self.learnt
+        (law,), learnt = self.laws([(context, actions)])
+        return law, learnt
 
-    def learn(self, closed: Closed) -> None:
-        """One more event."""
-        decided = closed.decided
+    def laws(self, asked: Sequence[tuple[Any, list[Offer]]]) -> tuple[list[list[float]], int]:
+        """The same of several contexts, and what is offered in each, at once."""
+        contexts = [context for context, _ in asked]
+        offered = [{one.id: one.features for one in actions} for _, actions in asked]
         with self._lock:
-            self.learnt += 1
-            if closed.reason == "inactive" or decided.mode == "LoggingOnly":
-                self.skipped += 1
-                return
-            action, probability, reward = decided.chosen, decided.probabilities[decided.chosen], closed.reward
-            left_out = set(decided.excluded)
-            if decided.mode == "Apprentice":
-                action, kept = decided.shadow, [k for k in range(len(decided.actions)) if k not in left_out]
-                probability = decided.law[kept.index(action)]
-                reward = decided.reward_range[action == decided.baseline]
-            offered = {one.id: one.features for k, one in enumerate(decided.actions) if k not in left_out}
-            low, high = self.policy.reward_range
+            if len(asked) == 1:
+                return [self.learner.law(contexts[0], actions=offered[0]).tolist()], self.learnt
+            found = self.learner.laws(contexts, actions=offered)
+            return [one.tolist() for one in found], self.learnt
+
+    def learn(self, events: Sequence[Closed]) -> None:
+        """These, in order, as if they had come one by one; nobody is asked for a law in between."""
+        with self._lock:
+            lessons = [self._lesson(one) for one in events]
+            some = [one for one in lessons if one is not None]
+            self.learnt += len(events)
+            self.skipped += len(events) - len(some)
             try:
-                made = Decision(action=decided.actions[action].id, probability=probability)
-                within = min(max(reward, low), high)
-                self.learner.learn(decided.context, made, reward=within, actions=offered)
-            except (ValueError, FloatingPointError):
-                self.skipped += 1
+                self._learn(some)
+            except (ValueError, FloatingPointError):  # none was learnt: one of them is refused
+                for one in some:
+                    try:
+                        self._learn([one])
+                    except (ValueError, FloatingPointError):
+                        self.skipped += 1
+
+    def _learn(self, lessons: list[_Lesson]) -> None:
+        if len(lessons) == 1:
+            context, decision, reward, offered = lessons[0]
+            self.learner.learn(context, decision, reward=reward, actions=offered)
+        elif lessons:
+            contexts, decisions, rewards, actions = zip(*lessons, strict=True)
+            self.learner.learn_many(list(contexts), decisions, rewards=rewards, actions=list(actions))
+
+    def _lesson(self, closed: Closed) -> _Lesson | None:
+        """What is learnt of an event; None if it is nothing."""
+        decided = closed.decided
+        if closed.reason == "inactive" or decided.mode == "LoggingOnly":
+            return None
+        action, probability, reward = decided.chosen, decided.probabilities[decided.chosen], closed.reward
+        actions = decided.actions
+        if decided.excluded:
+            left_out = set(decided.excluded)
+            actions = [one for k, one in enumerate(actions) if k not in left_out]
+        if decided.mode == "Apprentice":
+            action = decided.shadow
+            probability = decided.law[actions.index(decided.actions[action])]
+            reward = decided.reward_range[action == decided.baseline]
+        low, high = self.policy.reward_range
+        made = Decision(action=decided.actions[action].id, probability=probability)
+        offered = {one.id: one.features for one in actions}
+        return decided.context, made, min(max(reward, low), high), offered
 
     def explain(self, context: Any, actions: list[Offer]) -> Explanation:
         """What is predicted of each action and why, by a copy: no decision waits for it."""

@@ -16,10 +16,13 @@ Who can write the journal's file and knows its secrets can make all of it anew, 
 finds is damage, and what is not consistent; against the rest there are copies of `sha256` elsewhere.
 """
 
-from collections import defaultdict
+from array import array
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from marginbandits.service.checkpoint import Checkpoint, DamagedError, opened
 from marginbandits.service.draws import draw, draws
@@ -32,6 +35,7 @@ from marginbandits.service.records import BODIES, Decided, Policy, Settings, dec
 
 __all__ = ["Verdict", "verified"]
 
+Places = npt.NDArray[np.int64]
 MOST = 20
 """Faults that are told one by one."""
 _SET = "window", "default", "reward_range", "aggregation", "mode", "exploration", "holdback"
@@ -97,6 +101,48 @@ def _readable(entry: Entry) -> bool:
     return True
 
 
+class Waiting:
+    """Decisions by how many events their models had learnt, in 16 bytes each; they are taken in that order.
+
+    >>> waiting = Waiting()
+    >>> for learnt, seq in (2, 7), (0, 5), (2, 9), (9, 11):
+    ...     waiting.add(learnt, seq)
+    >>> [waiting.take(learnt) for learnt in range(4)], waiting.left()
+    ([[5], [], [7, 9], []], {9: 1})
+    """
+
+    def __init__(self) -> None:
+        self._learnt, self._seqs, self._at = array("q"), array("q"), 0
+        self._sorted: tuple[Places, Places] | None = None
+
+    def __len__(self) -> int:
+        return len(self._learnt)
+
+    def add(self, learnt: int, seq: int) -> None:
+        """One more, before any is taken."""
+        self._learnt.append(learnt)
+        self._seqs.append(seq)
+
+    def take(self, learnt: int) -> list[int]:
+        """Those of so many events, which are more each time."""
+        learnts, seqs = self._order()
+        end = int(np.searchsorted(learnts, learnt, side="right"))
+        start, self._at = max(self._at, int(np.searchsorted(learnts, learnt))), end
+        found: list[int] = seqs[start:end].tolist()
+        return found
+
+    def left(self) -> dict[int, int]:
+        """Of how many events, and how often, those are that were not taken."""
+        return dict(Counter(self._order()[0][self._at :].tolist()))
+
+    def _order(self) -> tuple[Places, Places]:
+        if self._sorted is None:
+            learnts, seqs = np.array(self._learnt, np.int64), np.array(self._seqs, np.int64)
+            order = np.argsort(learnts, kind="stable")
+            self._sorted = learnts[order], seqs[order]
+        return self._sorted
+
+
 class _Loop:
     """One loop of a journal up to its end."""
 
@@ -104,7 +150,7 @@ class _Loop:
         self.journal, self.name, self.end, self.gone, self.verdict = journal, name, end, gone, verdict
         self.secret = journal.fact(f"secret/{name}")
         self.policies: dict[int, Policy] = {}
-        self.waiting: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+        self.waiting: dict[int, Waiting] = defaultdict(Waiting)  # decisions by their policies
 
     def look(self, checkpoint: bytes | None) -> None:
         """At its entries, then at what was kept, then at laws and models."""
@@ -116,7 +162,7 @@ class _Loop:
             self.verdict.fault(f"the model kept of {self.name!r} is of policy {kept.policy}, which it never had")
         for number, policy in self.policies.items():
             own = kept if kept is not None and kept.policy == number else None
-            self._policy(policy, self.waiting.pop(number, {}), own)
+            self._policy(policy, self.waiting.pop(number, Waiting()), own)
 
     def _kept(self, checkpoint: bytes | None) -> Checkpoint | None:
         if checkpoint is None:
@@ -154,7 +200,7 @@ class _Loop:
                 if unknown > decided.erasure:
                     verdict.erased += 1
                 else:
-                    self.waiting[decided.policy][decided.learnt].append(entry.seq)
+                    self.waiting[decided.policy].add(decided.learnt, entry.seq)
 
     def _decision(self, entry: Entry, decided: Decided, settings: list[tuple[object, ...]]) -> None:
         what = f"entry {entry.seq} ({entry.id[:80]!r})"
@@ -165,7 +211,7 @@ class _Loop:
         if self.secret is None or not _drawn(entry, decided, self.secret):
             self.verdict.fault(f"{what} was not drawn from the law it has")
 
-    def _policy(self, policy: Policy, waiting: dict[int, list[int]], kept: Checkpoint | None) -> None:
+    def _policy(self, policy: Policy, waiting: "Waiting", kept: Checkpoint | None) -> None:
         """The model after each event, and the laws of those who say that they were made by it."""
         if not waiting and kept is None:
             return
@@ -174,15 +220,15 @@ class _Loop:
         for entry in read(self.journal, 0, self.end):
             for closed in joiner.observe(entry):
                 if closed.seq > policy.since:
-                    model.learn(closed)
+                    model.learn([closed])
                     self._laws(model, waiting, entry.seq)
             if kept is not None and entry.seq == kept.seen:
                 self._model(model, kept)
-        for learnt, seqs in waiting.items():
-            self.verdict.fault(f"{len(seqs)} decisions say that {learnt} events were learnt, which had not closed")
+        for learnt, n in waiting.left().items():
+            self.verdict.fault(f"{n} decisions say that {learnt} events were learnt, which had not closed")
 
-    def _laws(self, model: Model, waiting: dict[int, list[int]], closed_by: int) -> None:
-        for seq in waiting.pop(model.learnt, ()):
+    def _laws(self, model: Model, waiting: "Waiting", closed_by: int) -> None:
+        for seq in waiting.take(model.learnt):
             (entry,) = self.journal.entries(seq - 1, 1)
             decided = decode(Decided, entry.body or b"{}")
             left_out = set(decided.excluded)

@@ -111,11 +111,13 @@ class Store:
         keyed = ((one.loop, one.key) for one in drafts if one.key is not None)
         keys = self._known(rows, _KEYS, keyed, lambda entry: entry.key)
         before, seq, at = (START, 0, 0) if tail is None else (tail.sha256, tail.seq, tail.at)
-        found = []
+        found: list[tuple[Entry, bool]] = []
         for draft in drafts:
             event, key = (draft.loop, draft.id), (draft.loop, draft.key)
             decision = events.get(event)
             there = decision if draft.kind == DECISION else None
+            if draft.joined and not found[-1][1]:
+                there = found[-1][0]
             if there is None and draft.key is not None:
                 there = keys.get(key)
             if there is not None:

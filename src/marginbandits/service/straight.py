@@ -8,6 +8,9 @@ is out of the ordinary (a body in parts, an unknown loop, a key that does not fi
 that fails) goes the long way from its beginning: through uvicorn and the application, which say what is wrong. So there
 is nothing to be refused here.
 
+Requests that come in one turn of the event loop are decided together, by one call of compiled code, and handed to the
+writer together. If one of them is refused, each is tried by itself.
+
 A client sends the same heads again and again, so what was read of one is kept with the connection; it is admitted again
 whenever keys are read again. While a request is being written, nothing more is taken from its connection. A request
 that is not there whole `PATIENCE` seconds after the connection began, or its last answer, ends the connection: those
@@ -16,7 +19,8 @@ who send halves, or nothing, do not keep others out.
 
 import re
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import h11
 import msgspec
@@ -25,8 +29,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from marginbandits.service.core import Service
 from marginbandits.service.door import LARGEST, Door
-from marginbandits.service.journal import Draft
+from marginbandits.service.journal import Draft, JournalError
 from marginbandits.service.keys import Scope
+from marginbandits.service.loop import Loop
 from marginbandits.service.requests import Ask, Reward
 from marginbandits.service.writer import Appended
 
@@ -56,6 +61,16 @@ class _Head:
         self.admitted: object = None
 
 
+class _Asked(NamedTuple):
+    """A request that goes the short way: of which connection, what came, what it asks of which loop, with which key."""
+
+    connection: Any
+    data: bytes
+    loop: Loop
+    what: Ask | Reward
+    key: str | None
+
+
 def _read(head: bytes, client: tuple[str, int] | None) -> _Head | None:
     """A head, up to its empty line, if it is plain."""
     first, *lines = head.split(b"\r\n")
@@ -77,19 +92,45 @@ def _read(head: bytes, client: tuple[str, int] | None) -> _Head | None:
 
 def straight(service: Service, door: Door) -> type[H11Protocol]:
     """What uvicorn is to speak: HTTP as it speaks it, with a short way."""
+    waiting: list[_Asked] = []
 
-    def drafted(head: _Head, body: bytes) -> tuple[Draft, Callable[[Appended], Any]] | None:
-        """What is to be written for a request, and what is to be told then; None if it is to go the long way."""
+    def asked(connection: Any, data: bytes, head: _Head, body: bytes) -> _Asked | None:
+        """What a request asks of which loop; None if it is to go the long way."""
         keys, loop = door.keys.all(), service.loops.get(head.loop)
         if loop is None or loop.settings.most_per_second is not None:
             return None
         if head.admitted is not keys:
             door.admit(head.request, head.scope, head.loop)
             head.admitted = keys
-        if head.scope == "decide":
-            return service.asked(loop, _ASK.decode(body), head.key)
-        reward = _REWARD.decode(body)
-        return service.rewarded(loop, reward.event_id, reward.value, reward.key or head.key)
+        return _Asked(connection, data, loop, (_ASK if head.scope == "decide" else _REWARD).decode(body), head.key)
+
+    def drafted(loop: Loop, group: list[_Asked]) -> list[tuple[Draft, Callable[[Appended], Any]]]:
+        """What is to be written for requests of one kind, and what is to be told then; if one is refused, all are."""
+        asks = [(one.what, one.key) for one in group if isinstance(one.what, Ask)]
+        rewards = [(one.what, one.key) for one in group if isinstance(one.what, Reward)]
+        told = [service.rewarded(loop, one.event_id, one.value, one.key or key) for one, key in rewards]
+        return [*service.asked(loop, asks), *told] if asks else told
+
+    def write(group: list[_Asked]) -> None:
+        several = zip(group, drafted(group[0].loop, group), strict=True)
+        drafts = [(draft, partial(one.connection._tell, one.data, answer)) for one, (draft, answer) in several]
+        service.writer.ask_all(drafts, group[0].connection.loop)
+
+    def settle() -> None:
+        """All requests that came in one turn of the event loop: laws and rows are made of many at once."""
+        groups: dict[tuple[str, type], list[_Asked]] = {}
+        for one in waiting:
+            groups.setdefault((one.loop.name, type(one.what)), []).append(one)
+        waiting.clear()
+        for group in groups.values():
+            try:
+                write(group)
+            except Exception:
+                for one in group:
+                    try:
+                        write([one])
+                    except Exception as error:  # whatever it is, the long way says it
+                        one.connection._tell(one.data, None, error)
 
     class Straight(H11Protocol):
         """A connection."""
@@ -140,23 +181,26 @@ def straight(service: Service, door: Door) -> type[H11Protocol]:
                 head = self._heads[text]
                 if head is None or len(data) != at + 4 + head.length:
                     return False
-                found = drafted(head, data[at + 4 :])
-                if found is None:
-                    return False
-                draft, answer = found
-                service.writer.ask(draft, lambda written: self._tell(written, answer, data), self.loop)
+                found = asked(self, data, head, data[at + 4 :])
             except Exception:  # whatever it is, the long way says it
                 return False
+            if found is None:
+                return False
+            if not waiting:
+                self.loop.call_soon(settle)
+            waiting.append(found)
             self._waits = True
             return True
 
-        def _tell(self, written: Appended | BaseException, answer: Callable[[Appended], Any], data: bytes) -> None:
+        def _tell(
+            self, data: bytes, answer: Callable[[Appended], Any] | None, written: Appended | BaseException
+        ) -> None:
             self._waits = False
             if self.transport.is_closing():
                 return
             try:
-                if isinstance(written, BaseException):
-                    raise written
+                if answer is None or isinstance(written, BaseException):
+                    raise JournalError("it was not written")
                 self._answer(_ENCODER.encode(answer(written)))
             except Exception:  # the long way says it
                 self._long = True

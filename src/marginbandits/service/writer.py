@@ -79,7 +79,11 @@ class Writer:
 
     def ask(self, draft: Draft, told: Told, loop: asyncio.AbstractEventLoop | None = None) -> None:
         """The same, for whoever is to be told what became of it: in an event loop, or else in the writer's thread."""
-        self._wait([(draft, told, loop, False)])
+        self.ask_all([(draft, told)], loop)
+
+    def ask_all(self, some: Iterable[tuple[Draft, Told]], loop: asyncio.AbstractEventLoop | None = None) -> None:
+        """The same of several, each of which may fare in its own way."""
+        self._wait([(draft, told, loop, False) for draft, told in some])
 
     def _wait(self, some: list[_Waits]) -> None:
         with self._some:

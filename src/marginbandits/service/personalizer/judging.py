@@ -58,15 +58,10 @@ def judge(
 
 def imitation(journal: Journal, loop: str) -> Imitation | None:
     """Of all events decided in Apprentice mode; None if there are none."""
-    found = [one for one in closed_events(journal, loop) if one.decided.mode == "Apprentice"]
-    if not found:
-        return None
-    same = [one for one in found if one.decided.shadow == one.decided.baseline]
-    return Imitation(
-        start_time=found[0].at,
-        last_processed_event_time=found[-1].at,
-        number_of_events=len(found),
-        number_of_imitated_events=len(same),
-        sum_of_rewards=sum(one.reward for one in found),
-        sum_of_imitated_rewards=sum(one.reward for one in same),
-    )
+    n, same, first, last, rewards, imitated = 0, 0, 0, 0, 0.0, 0.0
+    for one in closed_events(journal, loop):
+        if one.decided.mode == "Apprentice":
+            n, first, last, rewards = n + 1, first or one.at, one.at, rewards + one.reward
+            if one.decided.shadow == one.decided.baseline:
+                same, imitated = same + 1, imitated + one.reward
+    return Imitation(first, last, n, same, rewards, imitated) if n else None

@@ -81,7 +81,9 @@ def loop_page(service: Service, loop: Loop, every: int | None = None) -> Respons
         parts.tiles(four, units),
         parts.figures(seen, units, now()),
         '<p class="note">Each interval is of a mean reward so far, and with probability 95% right at all times: one '
-        "may look, and stop, whenever one likes. What counts are events decided Online whose windows are over"
+        "may look, and stop, whenever one likes. What counts are events decided Online whose windows are over. Where "
+        "weights are used, every event says something of both sides: so the difference is known better than by taking "
+        "one mean from the other, and need not be exactly that"
         f"{since}.</p>",
     ]
     if seen.decisions:

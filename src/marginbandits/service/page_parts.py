@@ -48,12 +48,12 @@ def _cell(cell: str) -> str:
 def tiles(four: Four, units: Units) -> str:
     """The three rewards, and the difference, with their intervals."""
     bandit, held, baseline, lift = four
-    than, over = ("holdback", "the two means apart") if held.n else ("baseline", "by weights, over all events")
+    than = "holdback" if held.n else "baseline"
     shown = [
         ("bandit", "Bandit", bandit, units.reward, f"{count(bandit.n, 'event')}"),
         ("held", "Holdback", held, units.reward, f"{count(held.n, 'event')} held back"),
         ("base", "Always the baseline", baseline, units.reward, "by weights, over all events"),
-        ("lift", f"Bandit less {than}", lift, units.gap, over),
+        ("lift", f"Bandit less {than}", lift, units.gap, "by weights, over all events"),
     ]
     parts = []
     for kind, name, one, words, note in shown:
@@ -68,7 +68,7 @@ def figures(seen: Seen, units: Units, now: int) -> str:
     """Rewards so far, their difference, rewards of each time, and how many decisions there were."""
     series = next((one for one in seen.series if one.whole), seen.series[-1])
     every = series.until(seen.stand)
-    stands = [one for one in every if one.paired.up.n]
+    stands = [one for one in every if one.baseline.up.n]
     if not stands:
         return ""
     width = "minute" if series.width == MINUTE else "hour" if series is seen.series[1] else "day"

@@ -191,8 +191,9 @@ class Watch:
         if (decided.reward_range, decided.holdback) != (seen.reward_range, seen.holdback):
             if closed.at <= seen.since:
                 return False
-            if seen.stand.paired.up.n:
+            if seen.stand.baseline.up.n:
                 seen.anew, seen.series, seen.stand, self._turn = True, three(), Stand(), 0
+            seen.stand.begin(decided.holdback)
             seen.since, seen.reward_range, seen.holdback = closed.at, decided.reward_range, decided.holdback
         return True
 
@@ -204,7 +205,8 @@ def _count(stand: Stand, decided: Decided, reward: float) -> None:
     p = decided.probabilities[place]
     u = (place == base) / p
     stand.baseline.add(y, u)
-    stand.paired.add_pair(y, _bandit(decided, place) / p, u, 1.0 - _bandit(decided, base))
+    if decided.holdback < 1.0:  # else nothing is known of the bandit
+        stand.paired.add_pair(y, _bandit(decided, place) / p, u, 1.0 - _bandit(decided, base))
 
 
 def _bandit(decided: Decided, place: int) -> float:

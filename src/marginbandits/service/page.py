@@ -81,10 +81,9 @@ def loop_page(service: Service, loop: Loop, every: int | None = None) -> Respons
         parts.tiles(four, units),
         parts.figures(seen, units, now()),
         '<p class="note">Each interval is of a mean reward so far, and with probability 95% right at all times: one '
-        "may look, and stop, whenever one likes. What counts are events decided Online whose windows are over. Where "
-        "weights are used, every event says something of both sides: so the difference is known better than by taking "
-        "one mean from the other, and need not be exactly that"
-        f"{since}.</p>",
+        "may look, and stop, whenever one likes. What counts are events decided Online whose windows are over"
+        f"{since}. Where weights are used, every event says something of both sides: the difference is known better "
+        "than by taking one mean from the other, and need not be exactly that.</p>",
     ]
     if seen.decisions:
         body += ["<h2>Actions</h2>", parts.by_action(seen, units)]

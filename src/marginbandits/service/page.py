@@ -85,6 +85,8 @@ def loop_page(service: Service, loop: Loop, every: int | None = None) -> Respons
         f"{since}. Where weights are used, every event says something of both sides: the difference is known better "
         "than by taking one mean from the other, and need not be exactly that.</p>",
     ]
+    if len(seen.policies) > 1:
+        body += ["<h2>Policies</h2>", parts.by_policy(seen, units, service.policies(loop.name))]
     if seen.decisions:
         body += ["<h2>Actions</h2>", parts.by_action(seen, units)]
         if seen.segment is not None:

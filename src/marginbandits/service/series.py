@@ -16,7 +16,7 @@ import msgspec
 
 from marginbandits.service.running import Interval, Running, intervals
 
-__all__ = ["DAY", "HOUR", "MINUTE", "Four", "Series", "Stand", "found", "three"]
+__all__ = ["DAY", "HOUR", "MINUTE", "Four", "Reign", "Series", "Stand", "begun", "found", "three"]
 
 MINUTE, HOUR, DAY = 60_000_000, 3_600_000_000, 86_400_000_000
 """Microseconds."""
@@ -42,14 +42,26 @@ class Stand(msgspec.Struct, array_like=True):
 
     def begin(self, holdback: float) -> None:
         """From here on this share is held back; before, nothing was counted."""
-        h = holdback
-        self.baseline = Running(most=1.0 / h if h else 0.0)
-        self.paired = Running(True, 1.0 / min(h, 1.0 - h) if 0.0 < h < 1.0 else 0.0)
+        self.baseline, self.paired = Running(most=1.0 / holdback if holdback else 0.0), begun(holdback)
 
     def at(self, start: int) -> "Stand":
         """A copy, for the time that began then."""
         running = (one.copy() for one in (self.bandit, self.held, self.baseline, self.paired))
         return Stand(start, self.decisions, *running)
+
+
+def begun(h: float) -> Running:
+    """Nothing yet of the bandit less the baseline, where a share h is held back."""
+    return Running(True, 1.0 / min(h, 1.0 - h) if 0.0 < h < 1.0 else 0.0)
+
+
+class Reign(msgspec.Struct, array_like=True):
+    """What was counted of the events that one policy decided: since when, how many, `bandit` and `paired` as above."""
+
+    first: int
+    paired: Running
+    decisions: int = 0
+    bandit: Running = msgspec.field(default_factory=lambda: Running(most=1.0))
 
 
 class Four(NamedTuple):

@@ -149,14 +149,14 @@ def due(shop: Simulated, rewards: list[tuple[int, str]], now: int, value: float)
 
 
 def truths(closed: list[Event]) -> list[float]:
-    """Of the bandit, the holdback, the baseline, and the bandit less the holdback."""
+    """Of the bandit, the holdback, the baseline, and the bandit less the baseline, whoever was held back."""
     several = (
         [one.bandit for one in closed if not one.held],
         [one.baseline for one in closed if one.held],
         [one.baseline for one in closed],
     )
-    bandit, held, baseline = (math.fsum(one) / len(one) if one else math.nan for one in several)
-    return [bandit, held, baseline, bandit - held]
+    several = (*several, [one.bandit - one.baseline for one in closed])
+    return [math.fsum(one) / len(one) if one else math.nan for one in several]
 
 
 def main() -> None:

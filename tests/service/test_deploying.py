@@ -12,7 +12,7 @@ import pytest
 
 from marginbandits.service import evaluating
 from marginbandits.service.deploying import ALPHA, promote, turn
-from marginbandits.service.evaluating import Rival, judged
+from marginbandits.service.evaluating import DECIDING, Rival, judged
 from marginbandits.service.journal import Entry
 from marginbandits.service.model import Model
 from marginbandits.service.records import Offer, Policy, Settings
@@ -64,10 +64,14 @@ def looked_at(seed: int, monkeypatch: pytest.MonkeyPatch, level: float) -> dict[
     shop.wait(1000.0)
     monkeypatch.setattr(Recorded, "remembered", [])
     monkeypatch.setattr(evaluating, "Model", Recorded)
-    told = judged(Kept(shop.entries), "shop", RIVALS, level=level)  # type: ignore[arg-type]  # entries are all it takes
-    laws = {"baseline": [[1.0, 0.0, 0.0]] * EVENTS, "uniform": [[1 / 3] * 3] * EVENTS, "learns": Recorded.remembered}
+    told = judged(Kept(shop.entries), "shop", RIVALS, Policy("Uniform"), level=level)  # type: ignore[arg-type]  # entries are all it takes
+    uniform, asked = [1 / 3] * 3, Recorded.remembered
+    assert asked[::2] == [uniform] * EVENTS, "the one that decides is asked first"
+    laws = {"baseline": [[1.0, 0.0, 0.0]] * EVENTS, "uniform": [uniform] * EVENTS, "learns": asked[1::2]}
     found = {}
     for one in told:
+        if one.rival == DECIDING:
+            continue
         earned = [
             sum(p * values[a] for p, a in zip(law, ACTIONS, strict=True))
             for law, values in zip(laws[one.rival], worth, strict=True)
@@ -110,9 +114,11 @@ class TestManyCandidates:
         levels = [one.level for one in found if one is not None]
         assert levels == pytest.approx([1 - ALPHA / 2, 1 - ALPHA / 6, 1 - ALPHA / 2, 1 - ALPHA / 12])
         assert found[0] is not None
+        now = shop.loop.model.policy
         assert found[2] == found[0]
-        assert turn(shop.service.journal, "shop", Policy("RegCB", reason="whatever", number=9)) == 2
-        assert turn(shop.service.journal, "other", Policy("RegCB")) == 1
+        assert turn(shop.service.journal, "shop", Policy("RegCB", reason="whatever", number=9), now) == 2
+        assert turn(shop.service.journal, "other", Policy("RegCB"), now) == 1
+        assert turn(shop.service.journal, "shop", Policy("RegCB"), Policy(number=2)) == 4, "than another it is another"
         spent = sum(ALPHA / (k * (k + 1)) for k in range(1, 100_000))
         assert spent < ALPHA
 
@@ -122,6 +128,39 @@ class TestManyCandidates:
         client = web(shop)
         asked = {"policies": {"one": {"learner": "RegCB"}, "two": {"learner": "SquareCB"}}}
         told = client.post("/loops/shop/evaluate", json=asked).json()
-        assert [one["level"] for one in told] == [0.95] * 4
-        assert turn(shop.service.journal, "shop", Policy("LinUCB")) == 3
+        assert [one["level"] for one in told] == [0.95] * 5
+        assert [one["rival"] for one in told] == ["deciding", "baseline", "uniform", "one", "two"]
+        assert [one["over_deciding"] for one in told][::2] == [0.0, told[2]["lift"], told[4]["over_deciding"]]
+        assert turn(shop.service.journal, "shop", Policy("LinUCB"), shop.loop.model.policy) == 3
         assert "candidate 2" in client.post("/loops/shop/policies", json={"policy": {}}).json()["reason"]
+
+
+class TestTheOneThatDecides:
+    def test_a_worse_one_is_not_promoted_though_it_is_better_than_what_was_logged(
+        self, opened: Callable[..., Shop]
+    ) -> None:
+        """The log is of an even choice: half as good as what decides since is better than that."""
+        shop = opened(Settings(window=5), Policy(learner="Uniform"))
+        shop.play(400)
+        first = promote(shop.service, "shop", Candidate(Wanted("SquareCB")))
+        assert first.promoted
+        assert first.judged is not None
+        assert first.judged.over_deciding == pytest.approx(first.judged.lift, abs=0.05), "an even choice decided"
+        worse = Candidate(Wanted("EpsilonGreedy", {"epsilon": 0.5}))
+        refused = promote(shop.service, "shop", worse)
+        assert not refused.promoted
+        assert refused.judged is not None
+        assert refused.judged.lift_low > 0.0 > refused.judged.over_deciding
+        assert "over policy 2, which decides" in refused.reason
+        assert "over what was logged" in refused.reason
+        forced = promote(shop.service, "shop", Candidate(worse.policy, force=True))
+        assert forced.promoted
+        assert shop.service.policies("shop")[-1].reason.startswith("forced: lift over policy 2, which decides")
+
+    def test_a_refusal_says_that_nothing_was_explored(self, opened: Callable[..., Shop]) -> None:
+        for exploration, said in ((0.0, True), (0.2, False)):
+            shop = opened(Settings(window=5, exploration=exploration))
+            shop.play(20)
+            reason = promote(shop.service, "shop", Candidate(Wanted("RegCB"))).reason
+            assert ("`exploration` at 0.1 to 0.2" in reason) == said
+            shop.close()

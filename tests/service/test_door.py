@@ -178,8 +178,8 @@ class TestRefusals:
             shop.reward(event, 5.0)
         shop.pass_by(2)
         told = client.get("/metrics").text
-        assert 'marginbandits_reward{loop="shop",policy="bandit"} 5\n' in told
-        assert 'marginbandits_reward{loop="shop",policy="holdback"} 5\n' in told
+        assert 'marginbandits_reward{loop="shop",arm="bandit"} 5\n' in told
+        assert 'marginbandits_reward{loop="shop",arm="holdback"} 5\n' in told
         assert 'marginbandits_lift{loop="shop",end="value"} 0\n' in told
         document = client.get("/openapi.json").json()
         assert {"/metrics", "/page/{loop}", "/page/{loop}/event"} <= set(document["paths"])

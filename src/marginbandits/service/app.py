@@ -17,7 +17,7 @@ from marginbandits.service import openapi
 from marginbandits.service.core import Service
 from marginbandits.service.deploying import back_to, promote, turn
 from marginbandits.service.door import Door, RefusedError, json_answer, problem
-from marginbandits.service.evaluating import Rival, judged
+from marginbandits.service.evaluating import DECIDING, Rival, judged
 from marginbandits.service.explaining import decoded
 from marginbandits.service.following import FAR_AHEAD
 from marginbandits.service.keys import Scope
@@ -141,17 +141,18 @@ class Operations:
         return state(self.service.loop(name))
 
     async def evaluate(self, name: str, wanted: Evaluate, key: str | None) -> list[Judged]:
-        """What other policies would have earned; always the baseline, and every action alike, are among them."""
-        span, last = self.service.loop(name).settings.reward_range, await run_in_threadpool(self.service.last_entry)
+        """What policies would have earned; the one that decides, the baseline and an even choice are among them."""
+        loop, last = self.service.loop(name), await run_in_threadpool(self.service.last_entry)
+        span, deciding = loop.settings.reward_range, loop.model.policy
         rivals = {"baseline": Rival("baseline"), "uniform": Rival("uniform")}
         for label, one in wanted.policies.items():
-            if label in rivals:
+            if label in (DECIDING, "baseline", "uniform"):
                 raise ValueError(f"policies: {label!r} is always judged: give yours another label")
             policy = msgspec.structs.replace(one.policy(last), reward_range=span)
             built(policy)
-            await run_in_threadpool(turn, self.service.journal, name, policy)
+            await run_in_threadpool(turn, self.service.journal, name, policy, deciding)
             rivals[label] = Rival(policy)
-        return await run_in_threadpool(judged, self.service.journal, name, rivals)
+        return await run_in_threadpool(judged, self.service.journal, name, rivals, deciding)
 
     async def erase(self, name: str, wanted: Erase, key: str | None) -> Erasure:
         """Forget whom a unit stands for: bodies go, the model is learnt again without them."""

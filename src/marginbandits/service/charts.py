@@ -42,8 +42,11 @@ class Line(NamedTuple):
     running: bool = False
 
 
-def chart(lines: Sequence[Line], label: str, *, zero: bool = False) -> str:
-    """Lines on a common axis of time; the first is drawn last, on top. With `zero`, 0 is on the axis and has a line."""
+def chart(lines: Sequence[Line], label: str, *, zero: bool = False, marks: Sequence[tuple[int, str]] = ()) -> str:
+    """Lines on a common axis of time; the first is drawn last, on top. With `zero`, 0 is on the axis and has a line.
+
+    Marks are times at which something changed, with what that was; those beyond the axis are not drawn.
+    """
     points = [point for line in lines for point in line.points]
     sure = [point for point in points if point.sure] or points
     low, high = min(point.low for point in sure), max(point.high for point in sure)
@@ -69,6 +72,10 @@ def chart(lines: Sequence[Line], label: str, *, zero: bool = False) -> str:
     for when, text in _times(first, last):
         place = min(max(across(when), LEFT + 14.0), WIDTH - RIGHT - 14.0)
         parts.append(f'<text x="{place:.1f}" y="{HEIGHT - 6}" text-anchor="middle">{text}</text>')
+    for when, text in marks:
+        if first < when < last:
+            path = f'<path d="M{across(when):.1f},{TOP}V{BOTTOM}" class="mark"><title>{escape(text)}</title></path>'
+            parts.append(f'{path}<text x="{across(when) + 3.0:.1f}" y="{TOP + 8}">{escape(text)}</text>')
     for line in reversed(lines):
         parts += _drawn(line, across, down)
     return "".join([*parts, "</svg>"])

@@ -66,7 +66,7 @@ class Client:
         return msgspec.json.decode(self._send("GET", "/policies", None), type=list[Policy])
 
     def evaluate(self, policies: dict[str, dict[str, Any]] | None = None) -> list[Judged]:
-        """What policies, by labels of yours, would have earned; the baseline and an even choice are among them."""
+        """What policies, by labels of yours, would have earned; so do who decides, the baseline, an even choice."""
         found = self._send("POST", "/evaluate", {"policies": policies or {}}, once=True)
         return msgspec.json.decode(found, type=list[Judged])
 

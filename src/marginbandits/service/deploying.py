@@ -1,13 +1,15 @@
 """From one policy to another: only if the loop's own journal says that it earns more, or because somebody says so.
 
-A candidate is judged by every event the loop has closed (`evaluating`). It is promoted if the lower end of its lift
-over what was logged is above 0, at all times; or if it is forced. Either way the reason is written into the journal,
-with the numbers. A roll-back makes a policy of the past a policy again: it learns what closed since, too.
+A candidate is judged by every event the loop has closed (`evaluating`). It is promoted if the lower ends of its lifts,
+over what was logged and over what the policy now deciding would have done, are above 0, at all times; or if it is
+forced. Either way the reason is written into the journal, with the numbers. What was logged alone would not do: a log
+of an even choice says of many that they are better, also of one that is worse than what decides since. A roll-back
+makes a policy of the past a policy again: it learns what closed since, too.
 
 Who tries many candidates finds one that looks better by chance. So the k-th different policy that a loop is asked
 about, to evaluate it or to promote it, may be wrong with probability α/(k(k+1)), at all times together, which sums to
-α = 0.05 over all that ever come: that is how often a loop promotes, ever, one that earned no more than what was logged.
-The same one asked about again is the same one, and costs nothing.
+α = 0.05 over all that ever come: that is how often a loop promotes, ever, one that earned no more than the one that
+decided then. The same one asked about again, while the same one decides, is the same one, and costs nothing.
 """
 
 import itertools
@@ -24,11 +26,15 @@ from marginbandits.service.requests import Candidate, Judged, Promotion
 __all__ = ["back_to", "promote", "turn"]
 
 ALPHA = 0.05
+LITTLE = 0.05
+"""A share of even choices with which a log says little of what its policy would not have done."""
+_EXPLORE = "; what is never done cannot be judged: with `exploration` at 0.1 to 0.2 later events say more"
 
 
-def turn(journal: Journal, loop: str, policy: Policy) -> int:
-    """Which of the different policies that a loop was ever asked about this one is, from 1; if it is new, the next."""
-    own = msgspec.json.encode([policy.learner, policy.parameters, policy.since], order="deterministic")
+def turn(journal: Journal, loop: str, policy: Policy, deciding: Policy) -> int:
+    """Which of the different questions that a loop was ever asked this one is, from 1; if it is new, the next."""
+    several = [policy.learner, policy.parameters, policy.since, deciding.number]
+    own = msgspec.json.encode(several, order="deterministic")
     for k in itertools.count(1):
         if journal.first(f"candidate/{loop}/{k}", own) == own:
             return k
@@ -38,24 +44,28 @@ def turn(journal: Journal, loop: str, policy: Policy) -> int:
 def promote(service: Service, name: str, candidate: Candidate) -> Promotion:
     """Judge, and promote or not."""
     loop = service.loop(name)
+    settings, deciding = loop.settings, loop.model.policy
     wanted = candidate.policy.policy(service.last_entry())
-    policy = msgspec.structs.replace(wanted, reward_range=loop.settings.reward_range)
+    policy = msgspec.structs.replace(wanted, reward_range=settings.reward_range)
     built(policy)
-    k = turn(service.journal, name, policy)
+    k = turn(service.journal, name, policy, deciding)
     level = 1.0 - ALPHA / (k * (k + 1))
     found: Judged | None = None
     try:
-        (found,) = judged(service.journal, name, {policy.learner: Rival(policy)}, level=level)
+        _, found = judged(service.journal, name, {policy.learner: Rival(policy)}, deciding, level=level)
     except ValueError as error:
         reason = str(error)
     else:
         reason = (
-            f"lift {found.lift:.4g}, from {found.lift_low:.4g} to {found.lift_high:.4g} ({100.0 * level:.4g}%, "
-            f"candidate {k}), by {found.events} events"
+            f"lift over policy {deciding.number}, which decides, {found.over_deciding:.4g}, from "
+            f"{found.over_deciding_low:.4g} to {found.over_deciding_high:.4g}; over what was logged {found.lift:.4g}, "
+            f"from {found.lift_low:.4g} to {found.lift_high:.4g} ({100.0 * level:.4g}%, candidate {k}), by "
+            f"{found.events} events"
         )
-    better = found is not None and found.lift_low > 0.0
+    better = found is not None and min(found.lift_low, found.over_deciding_low) > 0.0
     if not better and not candidate.force:
-        return Promotion(False, reason, found)
+        unseen = found is not None and found.over_deciding_high > 0.0 and settings.exploration < LITTLE
+        return Promotion(False, reason + _EXPLORE * unseen, found)
     told = f"{'promoted' if better else 'forced'}: {reason}"
     service.set(name, {}, msgspec.structs.replace(policy, reason=told))
     return Promotion(True, told, found)

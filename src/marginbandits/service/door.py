@@ -17,6 +17,7 @@ import logging
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -70,7 +71,7 @@ class Door:
 
     def __init__(self, service: Service) -> None:
         self.service, self.keys = service, Keys(service.journal)
-        self.refused = 0
+        self.refused = Counter[int]()
         self._buckets: dict[str, tuple[float, float]] = {}
         self._lock = threading.Lock()
 
@@ -169,7 +170,7 @@ class Door:
         except Exception:
             _LOG.exception("a request failed")
             refused = RefusedError(500, "this failed, and is in the server's log")
-        self.refused += 1
+        self.refused[refused.status] += 1
         return refusal(refused)
 
 

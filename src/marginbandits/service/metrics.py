@@ -1,14 +1,32 @@
-"""What Prometheus reads: counts and gauges of the service and of each loop, as text."""
+"""What Prometheus reads: counts and gauges of the service and of each loop, as text.
+
+What is of a loop is told by the process that learns, and by no other: a sum over processes counts everything once.
+"""
 
 from collections.abc import Callable
 
 from marginbandits.service.core import Service
 from marginbandits.service.door import Door
 from marginbandits.service.loop import Loop
+from marginbandits.service.running import Interval, intervals
 from marginbandits.service.series import found
 from marginbandits.service.wording import Units
 
 __all__ = ["exposition"]
+
+Sample = tuple[dict[str, str], float]
+STATUSES = 400, 401, 403, 404, 409, 413, 429, 500, 503
+"""Told from the start, so that the first of them is an increase; so with kinds."""
+KINDS = (
+    "rewarded",
+    "default",
+    "inactive",
+    "late",
+    "orphans",
+    "clipped",
+    "late activations",
+    "orphan activations",
+)
 
 
 def exposition(service: Service, door: Door) -> bytes:
@@ -25,37 +43,56 @@ def exposition(service: Service, door: Door) -> bytes:
     def by_loop(value: Callable[[Loop], float]) -> list[tuple[dict[str, str], float]]:
         return [({"loop": one.name}, value(one)) for one in loops]
 
-    loops = list(service.loops.values())
+    leads = service.leads or service.failure is not None  # what fails to learn still tells what it knows
+    loops = list(service.loops.values()) if leads else []
     metric("entries_total", "counter", "Entries appended by this process.", ({}, writer.appended))
     metric("groups_total", "counter", "Groups they were appended in.", ({}, writer.groups))
     metric("waiting", "gauge", "Entries that wait for the disk.", ({}, writer.waiting))
-    metric("refused_total", "counter", "Requests refused.", ({}, door.refused))
-    metric("learning", "gauge", "1 if the follower runs.", ({}, float(service.failure is None)))
+    refused = [({"status": str(status)}, float(door.refused[status])) for status in sorted({*STATUSES, *door.refused})]
+    metric("refused_total", "counter", "Requests refused, by the status of the answer.", *refused)
+    metric("learning", "gauge", "1 if learning does not fail.", ({}, float(service.failure is None)))
+    metric("leads", "gauge", "1 if this process learns; others decide by its model.", ({}, float(service.leads)))
+    metric("behind", "gauge", "Entries that have not been taken in.", ({}, service.behind))
+    metric("ahead_seconds", "gauge", "By how much the journal's clock is ahead of the machine's.", ({}, service.ahead))
     metric("decisions_total", "counter", "Decisions.", *by_loop(lambda one: one.watch.decisions))
     metric("open", "gauge", "Events whose windows are open.", *by_loop(lambda one: one.joiner.n_open))
     metric("learnt", "gauge", "Events the model has learnt.", *by_loop(lambda one: one.model.learnt))
     counts = [
-        ({"loop": one.name, "kind": kind.replace(" ", "_")}, float(count))
+        ({"loop": one.name, "kind": kind.replace(" ", "_")}, float(counted.get(kind, 0)))
         for one in loops
-        for kind, count in sorted(one.joiner.counts.items())
+        for counted in (dict(one.joiner.counts),)
+        for kind in sorted({*KINDS, *counted})
     ]
     metric("events_total", "counter", "Events and rewards by what became of them.", *counts)
     looks = [(one, one.watch.look()) for one in loops]
-    rewards, lifts = [], []
+    rewards, lifts, by_policy = list[Sample](), list[Sample](), list[Sample]()
+    lifts_by_policy: list[Sample] = []
     for one, seen in looks:
         units, four = Units(seen.reward_range), found([seen.stand])[0]
-        for policy, interval in (("bandit", four.bandit), ("holdback", four.held), ("baseline", four.baseline)):
+        for arm, interval in (("bandit", four.bandit), ("holdback", four.held), ("baseline", four.baseline)):
             if interval.n:
                 told = units.low + units.width * interval.value
-                rewards.append(({"loop": one.name, "policy": policy}, told))
-        if four.lift.n:
-            ends = (("value", four.lift.value), ("low", four.lift.low), ("high", four.lift.high))
-            lifts += [({"loop": one.name, "end": end}, units.width * value) for end, value in ends]
-    metric("reward", "gauge", "Mean reward so far, as the page has it.", *rewards)
+                rewards.append(({"loop": one.name, "arm": arm}, told))
+        lifts += _ends({"loop": one.name}, four.lift, units.width)
+        for number, reign in sorted(seen.policies.items()):
+            labels = {"loop": one.name, "policy": str(number)}
+            earned, gained = intervals([reign.bandit, reign.paired])
+            if earned.n:
+                by_policy.append((labels, units.low + units.width * earned.value))
+            lifts_by_policy += _ends(labels, gained, units.width)
+    metric("reward", "gauge", "Mean reward so far of the bandit, the holdback and the baseline.", *rewards)
     metric("lift", "gauge", "Bandit less holdback, or baseline, so far, and its 95% interval.", *lifts)
+    metric("policy_reward", "gauge", "Mean reward while a policy decided, by its number.", *by_policy)
+    metric("policy_lift", "gauge", "The lift while a policy decided, and its 95% interval.", *lifts_by_policy)
     evidence = by_loop(lambda one: min(one.watch.audit.evidence, 1e300))
     metric("draws_evidence", "gauge", "Against draws following their probabilities; alarming from 1e6.", *evidence)
     return ("\n".join(lines) + "\n").encode()
+
+
+def _ends(labels: dict[str, str], one: Interval, width: float) -> list[Sample]:
+    """A difference, and what it is between."""
+    ends = (("value", one.value), ("low", one.low), ("high", one.high)) if one.n else ()
+    return [({**labels, "end": end}, width * value) for end, value in ends]
 
 
 def _number(value: float) -> str:

@@ -82,8 +82,11 @@ def loop_page(service: Service, loop: Loop, every: int | None = None) -> Respons
         parts.figures(seen, units, now()),
         '<p class="note">Each interval is of a mean reward so far, and with probability 95% right at all times: one '
         "may look, and stop, whenever one likes. What counts are events decided Online whose windows are over"
-        f"{since}.</p>",
+        f"{since}. Where weights are used, every event says something of both sides: the difference is known better "
+        "than by taking one mean from the other, and need not be exactly that.</p>",
     ]
+    if len(seen.policies) > 1:
+        body += ["<h2>Policies</h2>", parts.by_policy(seen, units, service.policies(loop.name))]
     if seen.decisions:
         body += ["<h2>Actions</h2>", parts.by_action(seen, units)]
         if seen.segment is not None:

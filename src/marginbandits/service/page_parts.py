@@ -1,18 +1,31 @@
 """The parts of a loop's page, each a piece of HTML; whatever came from outside is escaped here."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from urllib.parse import quote
 
 from marginbandits.service.audit import ALARM, Audit
 from marginbandits.service.charts import Line, Point, bar, chart, key
 from marginbandits.service.loop import Loop
+from marginbandits.service.records import Policy
+from marginbandits.service.running import Interval, intervals
 from marginbandits.service.series import MINUTE, Four, Series, Stand, found
 from marginbandits.service.tallies import NONE, Tally
 from marginbandits.service.watch import Recent, Seen
 from marginbandits.service.wording import Units, age, count, moment, share
 
-__all__ = ["by_action", "by_segment", "draws", "figures", "health", "last_decisions", "model", "table", "tiles"]
+__all__ = [
+    "by_action",
+    "by_policy",
+    "by_segment",
+    "draws",
+    "figures",
+    "health",
+    "last_decisions",
+    "model",
+    "table",
+    "tiles",
+]
 
 SHOWN_ACTIONS, SHOWN_DECISIONS, LIKELY = 30, 10, 3
 _LEFT = '<th scope="col" class="left">{}</th>'
@@ -48,12 +61,12 @@ def _cell(cell: str) -> str:
 def tiles(four: Four, units: Units) -> str:
     """The three rewards, and the difference, with their intervals."""
     bandit, held, baseline, lift = four
-    than, over = ("holdback", "the two means apart") if held.n else ("baseline", "by weights, over all events")
+    than = "holdback" if held.n else "baseline"
     shown = [
         ("bandit", "Bandit", bandit, units.reward, f"{count(bandit.n, 'event')}"),
         ("held", "Holdback", held, units.reward, f"{count(held.n, 'event')} held back"),
         ("base", "Always the baseline", baseline, units.reward, "by weights, over all events"),
-        ("lift", f"Bandit less {than}", lift, units.gap, over),
+        ("lift", f"Bandit less {than}", lift, units.gap, "by weights, over all events"),
     ]
     parts = []
     for kind, name, one, words, note in shown:
@@ -68,7 +81,7 @@ def figures(seen: Seen, units: Units, now: int) -> str:
     """Rewards so far, their difference, rewards of each time, and how many decisions there were."""
     series = next((one for one in seen.series if one.whole), seen.series[-1])
     every = series.until(seen.stand)
-    stands = [one for one in every if one.paired.up.n]
+    stands = [one for one in every if one.baseline.up.n]
     if not stands:
         return ""
     width = "minute" if series.width == MINUTE else "hour" if series is seen.series[1] else "day"
@@ -92,16 +105,18 @@ def figures(seen: Seen, units: Units, now: int) -> str:
     ]
     lift = line(f"bandit less {than}", "lift", 3, units.width, 0.0)
     each = _each(every, series, units, now)
+    marks = [(one.first, f"policy {number}") for number, one in sorted(seen.policies.items())[1:]]
     parts = [
-        _figure("Reward so far, with 95% intervals", rewards),
-        _figure(f"Bandit less {than} so far, with its 95% interval", [lift], zero=True, legend=False),
-        _figure(f"Reward in each {width}", each[:2]),
-        _figure(f"Decisions in each {width}", each[2:], zero=True, legend=False),
+        _figure("Reward so far, with 95% intervals", rewards, marks),
+        _figure(f"Bandit less {than} so far, with its 95% interval", [lift], marks, zero=True, legend=False),
+        _figure(f"Reward in each {width}", each[:2], marks),
+        _figure(f"Decisions in each {width}", each[2:], marks, zero=True, legend=False),
     ]
     told = (
         f"Each {width} is shown where it begins; a hollow dot is the one that is under way. Where no event closed, no "
+        f"reward is shown.{' A dashed line is where another policy began to decide.' * bool(marks)}"
     )
-    return f'<div class="charts">{"".join(parts)}</div><p class="note">{told}reward is shown.</p>'
+    return f'<div class="charts">{"".join(parts)}</div><p class="note">{told}</p>'
 
 
 def _each(stands: Sequence[Stand], series: Series, units: Units, now: int) -> list[Line]:
@@ -140,12 +155,35 @@ def _nothing_until(counts: list[Point], at: int, width: int) -> None:
         counts += [Point(one, 0.0, 0.0, 0.0) for one in dict.fromkeys((first, last))]
 
 
-def _figure(title: str, lines: Sequence[Line], *, zero: bool = False, legend: bool = True) -> str:
+def _figure(
+    title: str, lines: Sequence[Line], marks: Sequence[tuple[int, str]], *, zero: bool = False, legend: bool = True
+) -> str:
     shown = [one for one in lines if one.points]
     if not shown:
         return ""
     names = f'<p class="legend">{"".join(map(key, shown))}</p>' if legend else ""
-    return f"<figure><h3>{title}</h3>{chart(shown, title, zero=zero)}{names}</figure>"
+    return f"<figure><h3>{title}</h3>{chart(shown, title, zero=zero, marks=marks)}{names}</figure>"
+
+
+def by_policy(seen: Seen, units: Units, policies: Iterable[Policy]) -> str:
+    """What each policy has earned while it decided, and less the baseline at the same events; the last first."""
+    names, reigns = {one.number: one.learner for one in policies}, sorted(seen.policies.items(), reverse=True)
+    found = intervals([running for _, one in reigns for running in (one.bandit, one.paired)])
+    rows = [
+        [
+            f"{number} {escape(names.get(number, ''))}",
+            _labelled("Since, UTC", moment(one.first)[:16]),
+            _labelled("Decisions", f"{one.decisions:,}"),
+            _labelled("Reward", _told(reward, units, units.reward)),
+            _labelled("Less the baseline", _told(lift, units, units.gap)),
+        ]
+        for (number, one), reward, lift in zip(reigns, found[::2], found[1::2], strict=True)
+    ]
+    return table(("Policy", "Since, UTC", "Decisions", "Reward", "Less the baseline"), rows, "cards")
+
+
+def _told(one: Interval, units: Units, words: Callable[[float], str]) -> str:
+    return f"{words(one.value)} <small>{units.between(one, words)}</small>" if one.n else "–"
 
 
 def by_action(seen: Seen, units: Units) -> str:

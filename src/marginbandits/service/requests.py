@@ -92,7 +92,10 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """A rival's mean reward with its interval, and the same of its lift over what was logged, each right at a level."""
+    """A rival's mean reward with its interval, right at a level.
+
+    And the same of its lift over what was logged, and over what the policy that decides now would have done.
+    """
 
     rival: str
     events: int
@@ -102,6 +105,9 @@ class Judged(msgspec.Struct, frozen=True):
     lift: float
     lift_low: float
     lift_high: float
+    over_deciding: float
+    over_deciding_low: float
+    over_deciding_high: float
     logged: float
     level: float
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from marginbandits.service.running import LEVEL, Interval, Running, intervals
+from marginbandits.service.running import Interval, Running, intervals
 
-__all__ = ["DAY", "HOUR", "MINUTE", "Four", "Series", "Stand", "found", "three"]
+__all__ = ["DAY", "HOUR", "MINUTE", "Four", "Reign", "Series", "Stand", "begun", "found", "three"]
 
 MINUTE, HOUR, DAY = 60_000_000, 3_600_000_000, 86_400_000_000
 """Microseconds."""
@@ -29,14 +29,20 @@ class Stand(msgspec.Struct, array_like=True):
     held       the reward of what was
     baseline   the reward of the baseline, had it always been served, by weights over both
     paired     the bandit's law less the baseline, by weights over both
+
+    Where a share h is held back, weights are at most 1/h, or 1/(1 - h), and intervals by weights are the narrower.
     """
 
     start: int = 0
     decisions: int = 0
-    bandit: Running = msgspec.field(default_factory=Running)
-    held: Running = msgspec.field(default_factory=Running)
+    bandit: Running = msgspec.field(default_factory=lambda: Running(most=1.0))
+    held: Running = msgspec.field(default_factory=lambda: Running(most=1.0))
     baseline: Running = msgspec.field(default_factory=Running)
     paired: Running = msgspec.field(default_factory=lambda: Running(paired=True))
+
+    def begin(self, holdback: float) -> None:
+        """From here on this share is held back; before, nothing was counted."""
+        self.baseline, self.paired = Running(most=1.0 / holdback if holdback else 0.0), begun(holdback)
 
     def at(self, start: int) -> "Stand":
         """A copy, for the time that began then."""
@@ -44,8 +50,22 @@ class Stand(msgspec.Struct, array_like=True):
         return Stand(start, self.decisions, *running)
 
 
+def begun(h: float) -> Running:
+    """Nothing yet of the bandit less the baseline, where a share h is held back."""
+    return Running(True, 1.0 / min(h, 1.0 - h) if 0.0 < h < 1.0 else 0.0)
+
+
+class Reign(msgspec.Struct, array_like=True):
+    """What was counted of the events that one policy decided: since when, how many, `bandit` and `paired` as above."""
+
+    first: int
+    paired: Running
+    decisions: int = 0
+    bandit: Running = msgspec.field(default_factory=lambda: Running(most=1.0))
+
+
 class Four(NamedTuple):
-    """What a page shows. The lift is the bandit less the holdback; where nothing is held back, less the baseline."""
+    """What a page shows. The lift is the bandit less the baseline, by weights over all events, held back or not."""
 
     bandit: Interval
     held: Interval
@@ -56,17 +76,7 @@ class Four(NamedTuple):
 def found(stands: Sequence[Stand]) -> list[Four]:
     """The four intervals of each stand, each of which holds at all times with probability 95%."""
     flat = intervals([one for stand in stands for one in (stand.bandit, stand.held, stand.baseline, stand.paired)])
-    arms = intervals([one for stand in stands for one in (stand.bandit, stand.held)], (1.0 + LEVEL) / 2.0)
-    several = zip(flat[::4], flat[1::4], flat[2::4], flat[3::4], arms[::2], arms[1::2], strict=True)
-    return [Four(a, b, c, _less(one, other) if b.n else paired) for a, b, c, paired, one, other in several]
-
-
-def _less(bandit: Interval, held: Interval) -> Interval:
-    """The difference of two means, neither of which is wrong but with half of the doubt."""
-    if not bandit.n:
-        return Interval(0, 0.0, -1.0, 1.0)
-    gap = bandit.value - held.value, bandit.low - held.high, bandit.high - held.low
-    return Interval(bandit.n + held.n, *gap)
+    return [Four(*flat[at : at + 4]) for at in range(0, len(flat), 4)]
 
 
 class Series(msgspec.Struct):

@@ -18,13 +18,14 @@ from marginbandits.service.audit import Audit
 from marginbandits.service.join import Closed
 from marginbandits.service.journal import Entry
 from marginbandits.service.records import Decided, Erased, Settings
-from marginbandits.service.series import Series, Stand, three
+from marginbandits.service.running import Running
+from marginbandits.service.series import Reign, Series, Stand, begun, three
 from marginbandits.service.tallies import Segment, Table, segment_of
 
 __all__ = ["Recent", "Seen", "Watch"]
 
 RECENT = 50
-ACTIONS, SEGMENTS, SEGMENT_ACTIONS = 300, 20, 30
+ACTIONS, SEGMENTS, SEGMENT_ACTIONS, POLICIES = 300, 20, 30, 20
 OTHERS = "(others)"
 
 
@@ -55,6 +56,7 @@ class Seen(msgspec.Struct):
     actions: Table = msgspec.field(default_factory=lambda: Table(ACTIONS))
     segment: str | None = None
     segments: dict[str, Segment] = {}
+    policies: dict[int, Reign] = {}
     recent: list[Recent] = []
     decisions: int = 0
     first: int = 0
@@ -103,6 +105,8 @@ class Watch:
                 part = self._segment(decided, seen.segment)
                 part.decisions += 1
                 part.table.decided(ids, decided.probabilities, decided.chosen)
+            if decided.mode == "Online":
+                self._reign(decided, entry.at).decisions += 1
             if decided.shadow >= 0:
                 seen.shadowed += 1
                 seen.imitated += decided.shadow == decided.baseline
@@ -129,7 +133,7 @@ class Watch:
                 part = self._segment(decided, seen.segment)
                 part.table.closed(action, closed.reward)
             if decided.mode == "Online" and self._comparable(closed):
-                _count(seen.stand, decided, closed.reward)
+                _count(seen.stand, self._reign(decided, closed.at), decided, closed.reward)
                 if seen.segment is not None:
                     tally = part.held if decided.held else part.bandit
                     tally.closed, tally.reward = tally.closed + 1, tally.reward + closed.reward
@@ -177,6 +181,16 @@ class Watch:
             self._turn = min([(series.now + 1) * series.width for series in seen.series])
         return seen
 
+    def _reign(self, decided: Decided, at: int) -> Reign:
+        """What is counted of a decision's policy; of more than so many the first go."""
+        policies = self._seen.policies
+        if decided.policy not in policies:
+            policies[decided.policy] = Reign(at, begun(self._seen.holdback))
+            if len(policies) > POLICIES:
+                del policies[min(policies)]
+                return policies.get(decided.policy, Reign(at, begun(self._seen.holdback)))
+        return policies[decided.policy]
+
     def _segment(self, decided: Decided, path: str) -> Segment:
         segments, name = self._seen.segments, segment_of(decided.context, path)
         if name not in segments and len(segments) >= SEGMENTS - 1:
@@ -191,20 +205,27 @@ class Watch:
         if (decided.reward_range, decided.holdback) != (seen.reward_range, seen.holdback):
             if closed.at <= seen.since:
                 return False
-            if seen.stand.paired.up.n:
+            if seen.stand.baseline.up.n:
                 seen.anew, seen.series, seen.stand, self._turn = True, three(), Stand(), 0
+            seen.stand.begin(decided.holdback)
+            for one in seen.policies.values():
+                one.bandit, one.paired = Running(most=1.0), begun(decided.holdback)
             seen.since, seen.reward_range, seen.holdback = closed.at, decided.reward_range, decided.holdback
         return True
 
 
-def _count(stand: Stand, decided: Decided, reward: float) -> None:
+def _count(stand: Stand, reign: Reign, decided: Decided, reward: float) -> None:
     low, high = decided.reward_range
     y, place, base = (reward - low) / (high - low), decided.chosen, decided.baseline
-    (stand.held if decided.held else stand.bandit).add(y)
+    for one in (stand.held,) if decided.held else (stand.bandit, reign.bandit):
+        one.add(y)
     p = decided.probabilities[place]
     u = (place == base) / p
     stand.baseline.add(y, u)
-    stand.paired.add_pair(y, _bandit(decided, place) / p, u, 1.0 - _bandit(decided, base))
+    if decided.holdback < 1.0:  # else nothing is known of the bandit
+        pair = y, _bandit(decided, place) / p, u, 1.0 - _bandit(decided, base)
+        stand.paired.add_pair(*pair)
+        reign.paired.add_pair(*pair)
 
 
 def _bandit(decided: Decided, place: int) -> float:

@@ -40,8 +40,8 @@ __all__ = ["Entries", "Seen"]
 
 DEEPEST = 16
 """Namespaces within namespaces."""
-LONGEST, MOST = 100_000, 10_000
-"""Characters of a string, and entries of a context."""
+LONGEST, MOST, TOGETHER = 100_000, 10_000, 1_000_000
+"""Characters of a string, entries of a context, and of all rows of what is offered together."""
 _TIME: tuple[Any, ...] = (np.timedelta64, np.datetime64)  # numbers to the abstract classes, but of what?
 _PLAIN = "biufU"
 """NumPy's kinds that are numbers, booleans or strings."""
@@ -128,7 +128,7 @@ class Entries:
         values: list[float] = []
         spans: list[int] = []
         starts: list[int] = []
-        ends, left = [0], [MOST]
+        ends, left, n = [0], [MOST], 0
         crossed = self._crossed if user is not None else [one for one in self._crossed if 0 not in one]
         read, named = "action" not in self._drop, "id" not in self._drop
         try:
@@ -154,6 +154,9 @@ class Entries:
                 ends.append(ends[-1] + len(crossed))
                 _spend(left, more)
                 left[0] = MOST - shared
+                n += shared + len(codes) - first + more
+                if n > TOGETHER:
+                    raise ValueError(f"what is offered must have at most {TOGETHER:,} entries together, got more")
         except ValueError as error:
             position = max(len(starts) - 1, 0)
             raise ValueError(f"contexts[{position}]: {error}" if len(names) > 1 else str(error)) from None

@@ -20,7 +20,7 @@ def _codes(rng: np.random.Generator) -> tuple[Places, Places, Places]:
     codes = rng.choice(np.r_[several, 4, 5], pick(rng, 0, 1, 12))
     owners = np.zeros(pick(rng, 2, 8, 32), np.int64)
     columns, signs, fresh = _room(len(codes))
-    place(codes, owners, True, len(owners), columns, signs, fresh)
+    place(codes, owners.copy(), True, len(owners), columns, signs, fresh)
     some = fresh & (rng.random(len(codes)) < 0.7)
     owners[columns[some]] = codes[some] + 1
     return codes, np.sort(np.r_[0, rng.integers(len(codes) + 1, size=pick(rng, 0, 2)), len(codes)]), owners
@@ -37,7 +37,6 @@ def _unplaced(rng: np.random.Generator) -> tuple[Places, Places, bool, int, Plac
 
 @twin(table._place, _unplaced)
 def place(codes: Places, owners: Places, claim: bool, most: int, columns: Places, signs: Places, fresh: Flags) -> None:
-    given: dict[int, int] = {}
     for k, code in enumerate(codes.tolist()):
         home = code // 2 % len(owners)
         shares = code % 2 == 0 and most == len(owners)
@@ -46,13 +45,12 @@ def place(codes: Places, owners: Places, claim: bool, most: int, columns: Places
             if owners[at] == code + 1:
                 columns[k], signs[k] = at, 1
                 break
-            if owners[at] == 0 and not (claim and given.get(at, code) != code):
+            if owners[at] == 0:
                 names = [owner - 1 >> 33 for owner in owners[owners > 0].tolist()]
-                names += [codes[m] >> 33 for m in range(k) if fresh[m]]
                 limited = code % 2 == 0 and most < len(owners) and names.count(code >> 33) >= most
                 signs[k] = int(claim and not limited)
                 if signs[k]:
-                    columns[k], fresh[k], given[at] = at, True, code
+                    columns[k], fresh[k], owners[at] = at, True, code + 1
                 break
 
 
@@ -103,8 +101,9 @@ def claim(
     kept_owners: Places,
     kept: Array,
 ) -> int:
-    fresh = np.zeros(len(codes), np.bool_)
+    fresh, before = np.zeros(len(codes), np.bool_), owners.copy()
     place(codes, owners, True, most, columns, signs, fresh)
+    owners[:] = before
     kept_owners[:], kept[:] = owners[columns], moments[:, columns]
     owners[columns[fresh]] = codes[fresh] + 1
     own = owners[columns] == codes + 1
@@ -120,7 +119,7 @@ Filled = tuple[Places, Array, Places, Places, Places, Array, Array]
 def _placed(rng: np.random.Generator) -> tuple[Places, Array, Places, Places, Places, Array]:
     codes, starts, owners = _codes(rng)
     columns, signs, fresh = _room(len(codes))
-    place(codes, owners, True, pick(rng, len(owners), 2), columns, signs, fresh)
+    place(codes, owners.copy(), True, pick(rng, len(owners), 2), columns, signs, fresh)
     signs[fresh & (rng.random(len(codes)) < 0.5)] = 0
     return codes, rng.standard_normal(len(codes)), starts, columns, signs, _numbers(rng, len(owners))
 

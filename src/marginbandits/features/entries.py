@@ -40,8 +40,8 @@ __all__ = ["Entries", "Offer", "Seen"]
 
 DEEPEST = 16
 """Namespaces within namespaces."""
-LONGEST, MOST = 100_000, 10_000
-"""Characters of a string, and entries of a context."""
+LONGEST, MOST, TOGETHER = 100_000, 10_000, 1_000_000
+"""Characters of a string, entries of a context, and of all rows of what is offered together."""
 _TIME: tuple[Any, ...] = (np.timedelta64, np.datetime64)  # numbers to the abstract classes, but of what?
 _PLAIN = "biufU"
 """NumPy's kinds that are numbers, booleans or strings."""
@@ -130,7 +130,7 @@ class Entries:
         n, pairs, known = 0, self._crossed, self._known
         read, named, asked = "action" not in self._drop, "id" not in self._drop, "user" not in self._drop
         for user, names, features in offers:
-            at, left, rows = len(codes), [MOST], len(marks)
+            at, left, rows, before = len(codes), [MOST], len(marks), n
             try:
                 if user is not None and asked:
                     _spend(left, 1)
@@ -156,6 +156,8 @@ class Entries:
                     _spend(left, more + 2)  # names that are there, whatever they say
                     left[0] = MOST - shared
                     n += shared + last - first + more
+                    if n - before > TOGETHER:
+                        raise ValueError(f"what is offered must have at most {TOGETHER:,} entries together, got more")
             except ValueError as error:
                 position = max((len(marks) - rows) // 5 - 1, 0)
                 raise ValueError(f"contexts[{position}]: {error}" if len(names) > 1 else str(error)) from None

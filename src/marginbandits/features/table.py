@@ -219,8 +219,8 @@ class Table(Part, Record):
 def _place(codes: Places, owners: Places, claim: bool, most: int, columns: Places, signs: Places, fresh: Flags) -> None:
     """The column of each code and its sign there: 1 in its own, 0 where it says nothing.
 
-    Who may `claim` takes a free one, which is `fresh`, unless `most` belong to its name already. Categories that find
-    none share where `most` is no limit.
+    Who may `claim` takes a free one, which is `fresh`, unless `most` belong to its name already, and owns it at once:
+    so a round takes as long as it has entries. Categories that find none share where `most` is no limit.
     """
     last = owners.shape[0] - 1
     for k in range(codes.shape[0]):
@@ -235,22 +235,14 @@ def _place(codes: Places, owners: Places, claim: bool, most: int, columns: Place
                 columns[k], signs[k] = at, 1
                 break
             if owners[at] == 0:
-                other = owner
-                for m in range(k if claim else 0):  # those of this round that have just been given a place
-                    if fresh[m] and columns[m] == at:
-                        other = codes[m] + 1
-                if other == owner:
-                    signs[k], taken = 0, 0
-                    if claim and number == 0 and most <= last:
-                        for j in range(last + 1):
-                            if owners[j] > 0 and (owners[j] - 1) >> 33 == codes[k] >> 33:
-                                taken += 1
-                        for m in range(k):
-                            if fresh[m] and codes[m] >> 33 == codes[k] >> 33:
-                                taken += 1
-                    if claim and taken < most:
-                        columns[k], signs[k], fresh[k] = at, 1, True
-                    break
+                signs[k], taken = 0, 0
+                if claim and number == 0 and most <= last:
+                    for j in range(last + 1):
+                        if owners[j] > 0 and (owners[j] - 1) >> 33 == codes[k] >> 33:
+                            taken += 1
+                if claim and taken < most:
+                    columns[k], signs[k], fresh[k], owners[at] = at, 1, True, owner
+                break
 
 
 @kernel
@@ -271,6 +263,9 @@ def claim(
     """
     fresh = np.empty(codes.shape[0], np.bool_)
     _place(codes, owners, True, most, columns, signs, fresh)
+    for k in range(codes.shape[0]):
+        if fresh[k]:
+            owners[columns[k]] = 0  # as it was
     for k in range(codes.shape[0]):
         j = columns[k]
         kept_owners[k] = owners[j]

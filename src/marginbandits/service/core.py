@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from marginbandits.service.explaining import decoded
 from marginbandits.service.following import Follower, LateError, UnknownError
 from marginbandits.service.journal import ACTIVATION, DECISION, ERASURE, POLICY, REWARD, SETTINGS, Draft, Entry
 from marginbandits.service.loop import Loop, answer, settings_of
@@ -23,6 +24,8 @@ from marginbandits.service.requests import Answer, Ask, Receipt
 from marginbandits.service.writer import Appended
 
 __all__ = ["ConflictError", "Forgotten", "LateError", "Service", "UnknownError"]
+
+_ASK = msgspec.json.Decoder(Ask)
 
 
 class ConflictError(Exception):
@@ -43,7 +46,8 @@ class Service(Follower):
     # What is asked.
 
     async def decide(self, name: str, ask: Ask, key: str | None = None) -> Answer:
-        """Decide, write, tell."""
+        """Decide, write, tell. Whoever asks, what is written is what can be read again: it is checked as JSON is."""
+        ask = decoded(_ASK, msgspec.json.encode(ask))
         ((draft, told),) = self.asked(self.loop(name), [(ask, key)])
         return told(await self.writer.append(draft))
 
@@ -147,7 +151,7 @@ class Service(Follower):
         n = 0
         for _ in range(2):
             text = msgspec.json.encode(unit)
-            events += [one.id for one in self.journal.holding(name, text) if _unit(one) == unit]
+            events += [one.id for one in self.journal.holding(name, text) if _of(one, unit)]
             entries = self.journal.speaking(name, events)
             if entries:
                 n += len(entries)
@@ -172,9 +176,13 @@ def _answered(event: str, decided: Decided, written: Appended) -> Answer:
     return answer(event, decided) if fresh else answer(entry.id, _same(entry, event, decided))
 
 
-def _unit(entry: Entry) -> str | None:
+def _of(entry: Entry, unit: str) -> bool:
+    """Whether an event that names somebody is theirs; one that cannot be read is."""
     body = entry.body or b""
-    return (decode(Decided, body) if entry.kind == DECISION else decode(Past, body).decided).unit
+    try:
+        return (decode(Decided, body) if entry.kind == DECISION else decode(Past, body).decided).unit == unit
+    except (ValueError, RecursionError):
+        return True
 
 
 def _same(entry: Entry, event: str, decided: Decided) -> Decided:

@@ -9,6 +9,7 @@ learnt, and in which order, is a function of the journal, and not of when anybod
     deferred, and not activated then   not learnt               "inactive"
     after the window                   kept, counted as late, not learnt
     an event of another log            closed at once       "past"
+    one that cannot be read            counted as such, and nothing else: other events, and other loops, go on
     before the decision                counts if the decision comes within two minutes; else it is an orphan, as is an
                                        activation
 
@@ -21,6 +22,7 @@ import heapq
 import statistics
 from collections import Counter, deque
 from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 
@@ -29,6 +31,7 @@ from marginbandits.service.records import Decided, Past, Rewarded, decode
 
 __all__ = ["Closed", "Joiner"]
 
+T = TypeVar("T")
 EARLY = 120_000_000
 """Microseconds that a reward, or an activation, waits for its decision."""
 _AGGREGATES: dict[str, Callable[[list[float]], float]] = {
@@ -92,15 +95,22 @@ class Joiner:
         due = self.next_close
         closed = self.advance(entry.at) if due is not None and due <= entry.at else []
         if entry.loop == self.loop and entry.body is not None:
-            if entry.kind == DECISION:
-                self._decision(entry, decided or decode(Decided, entry.body))
+            if entry.kind == DECISION and (decided := decided or self.read(Decided, entry)) is not None:
+                self._decision(entry, decided)
             elif entry.kind in (ACTIVATION, REWARD):
                 self._spoken(entry)
-            elif entry.kind == PAST:
-                past = decode(Past, entry.body)
+            elif entry.kind == PAST and (past := self.read(Past, entry)) is not None:
                 self.counts["past"] += 1
                 closed.append(Closed(entry.seq, entry.id, entry.at, entry.at, past.decided, past.reward, "past"))
         return closed
+
+    def read(self, kind: type[T], entry: Entry) -> T | None:
+        """What an event's entry says; None, and counted, if that cannot be read."""
+        try:
+            return decode(kind, entry.body or b"")
+        except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
+            self.counts["unreadable"] += 1
+            return None
 
     def advance(self, at: int) -> list[Closed]:
         """The events whose windows are over at this time, in order."""
@@ -137,7 +147,8 @@ class Joiner:
 
     def _take(self, event: _Open, entry: Entry) -> None:
         if entry.kind == REWARD:
-            event.rewards.append(decode(Rewarded, entry.body or b"").value)
+            if (rewarded := self.read(Rewarded, entry)) is not None:
+                event.rewards.append(rewarded.value)
         else:
             self.counts["activated"] += 1
             event.active = True

@@ -128,8 +128,10 @@ class Loop:
     def _count(self, entry: Entry) -> list[Closed]:
         """Join it, and count what there is to see; the events that it closes."""
         own = entry.loop == self.name and entry.body is not None
-        decided = decode(Decided, entry.body or b"") if own and entry.kind == DECISION else None
-        fresh = [one for one in self.joiner.observe(entry, decided) if (one.closes, one.seq) > self.closed_last]
+        decided = self.joiner.read(Decided, entry) if own and entry.kind == DECISION else None
+        unreadable = own and entry.kind == DECISION and decided is None
+        taken = msgspec.structs.replace(entry, body=None) if unreadable else entry
+        fresh = [one for one in self.joiner.observe(taken, decided) if (one.closes, one.seq) > self.closed_last]
         for closed in fresh:
             self.closed_last = (closed.closes, closed.seq)
             if closed.reason != "past":

@@ -103,9 +103,40 @@ def test_wrong_labels_far_out_do_not_lead_into_the_wrong_valley() -> None:
     random = min(RampERM(0.1, starts=0).minimise(rows, costs, rng.standard_normal((1, 2))).value for _ in range(20))
     assert found.value <= random + 1e-6
     assert found.value < 0.65 * alone.value
-    assert found.starts == 5
-    assert 1 <= found.agreed < 5  # the hinge's own start does not
+    assert found.starts == 9  # the hinge's, four guesses, and four steps beside the best of these
+    assert 1 <= found.agreed < 9  # the hinge's own start does not
     assert (alone.starts, alone.agreed) == (1, 1)
+
+
+@pytest.mark.soak
+def test_it_finds_what_forty_random_starts_find_in_eight_dimensions() -> None:
+    """Six problems of sixteen parameters, 30% noise: on average no more than 0.1% above, and 0.5% in each.
+
+    The controls: from the hinge's minimiser alone it is 2% above on average.
+    """
+    above = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        rows, costs = noisy(rng, 300, 3, 8)
+        alone = RampERM(GAMMA, starts=0)
+        starts = rng.standard_normal((40, 3, 8))
+        random = min(alone.minimise(rows, costs, one - one.mean(0)).value for one in starts)
+        above.append([RampERM(GAMMA, starts=n).minimise(rows, costs).value / random - 1.0 for n in (4, 0)])
+    found, control = np.array(above).T
+    assert found.mean() <= 0.001
+    assert found.max() <= 0.005
+    assert control.mean() > 0.01
+
+
+def noisy(rng: np.random.Generator, n: int, n_actions: int, n_features: int) -> tuple[Array, Array]:
+    """As `problem`, with many rows."""
+    rows = rng.standard_normal((n, n_features))
+    rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1, keepdims=True))
+    best = (rows @ rng.standard_normal((n_features, n_actions))).argmax(1)
+    played = rng.integers(n_actions, size=n)
+    costs = np.zeros((n, n_actions))
+    costs[np.arange(n), played] = ((played != best) ^ (rng.random(n) < 0.3)) * rng.exponential(size=n)
+    return rows, costs
 
 
 def test_the_same_problem_has_the_same_answer() -> None:

@@ -123,7 +123,7 @@ SYSTEMS: Mapping[str, System] = {
         "2√(2cKTV) + K√T",
         _elimination("printed"),
         lambda T: regressor_elimination_regret(N, K, T),
-        (2000, 50_000),
+        (2000, 80_000),
     ),
     "ILOVETOCONBANDITS, ψ = 100": System(
         "√(KT ln(TN/δ)) + K ln(TN/δ), an order",
@@ -171,7 +171,7 @@ def units(quick: bool) -> list[Parameters]:
     many, few, horizons = (6, 3, (500, 2000)) if quick else (100, 4, (2000, 8000, 32_000))
     for name, one in SYSTEMS.items():
         T = one.rounds[0 if quick else 1]
-        each = (many if T < 50_000 else 20) // len(one.worlds)
+        each = (many if T < 50_000 else 10) // len(one.worlds)
         found += [{"system": name, "world": world, "T": T, "seed": s} for world in one.worlds for s in range(each)]
         longer = () if quick else one.longer
         over = [{"system": name, "world": ONE, "T": t, "seed": s} for t in (*horizons, *longer) for s in range(few)]
@@ -185,7 +185,7 @@ def _few(quick: bool) -> list[Parameters]:
         {"system": name, "world": ONE, "T": T, "seed": s}
         for name, one in SYSTEMS.items()
         for T in sorted({500, 2000, max(one.rounds)})
-        for s in range(2 if T == 50_000 else 3)
+        for s in range(2 if T > 50_000 else 3)
     ]
 
 

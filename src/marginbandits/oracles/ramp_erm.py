@@ -14,7 +14,7 @@ are kept, so the first step is the hinge's own minimiser, and the end is never w
 Where the hinge is bent by rows far out, that valley is the wrong one. So the descent is repeated from the start given,
 if any, and from `starts` more: the cheapest of 512 guesses, half of them directions drawn at random and half what a
 handful of rows says, all of norm R. Then from beside the best end so far, a random step of length R away, twice as
-often as there are parameters, but at most 4 `starts` times: with many parameters few valleys are met from afar, and
+often as there are parameters, but at most 8 `starts` times: with many parameters few valleys are met from afar, and
 good ones lie beside each other. All is drawn from the same seed in every search, so the same problem has the same
 answer. The best end is taken; `LinearLeader.starts` says of how many, and `agreed` how many of these came within 1% of
 it.
@@ -85,7 +85,7 @@ class RampERM(CostERM):
         guesses = self._guesses(rows, costs)
         ends = [self._descend(hinge, rows, costs, hinge.minimise(rows, costs)), *map(end_from, given + guesses)]
         best = min(ends, key=lambda one: one.value)
-        steps = min(4 * len(guesses), 2 * max(costs.shape[1] - 1, 1) * rows.shape[1])
+        steps = min(8 * len(guesses), 2 * max(costs.shape[1] - 1, 1) * rows.shape[1])
         for step in self._scaled(np.random.default_rng(1).standard_normal((steps, *best.weights.shape))):
             ends.append(end_from(best.weights + step))
             best = min(best, ends[-1], key=lambda one: one.value)

@@ -63,7 +63,7 @@ def test_every_step_descends_and_none_is_worse_than_the_hinge(seed: int) -> None
 @pytest.mark.parametrize("seed", [0, 1, *at_length(range(2, 5))])
 def test_the_end_is_a_local_minimum(seed: int) -> None:
     rows, costs = problem(seed, 3, 4, noise=0.3)
-    oracle = RampERM(GAMMA, tolerance=1e-6)
+    oracle = RampERM(GAMMA, tolerance=1e-6, starts=1)
     found = oracle.minimise(rows, costs)
     basis, rng = scipy.linalg.helmert(3).T, np.random.default_rng(seed)
     V = basis.T @ found.weights
@@ -112,7 +112,7 @@ def test_wrong_labels_far_out_do_not_lead_into_the_wrong_valley() -> None:
 def test_it_finds_what_forty_random_starts_find_in_eight_dimensions() -> None:
     """Six problems of sixteen parameters, 30% noise: on average no more than 0.1% above, and 0.5% in each.
 
-    The controls: from the hinge's minimiser alone it is 2% above on average.
+    The control, from the hinge's minimiser alone, is 1% above on average.
     """
     above = []
     for seed in range(6):
@@ -125,7 +125,7 @@ def test_it_finds_what_forty_random_starts_find_in_eight_dimensions() -> None:
     found, control = np.array(above).T
     assert found.mean() <= 0.001
     assert found.max() <= 0.005
-    assert control.mean() > 0.01
+    assert control.mean() > 0.005
 
 
 def noisy(rng: np.random.Generator, n: int, n_actions: int, n_features: int) -> tuple[Array, Array]:
@@ -141,7 +141,7 @@ def noisy(rng: np.random.Generator, n: int, n_actions: int, n_features: int) -> 
 
 def test_the_same_problem_has_the_same_answer() -> None:
     rows, costs = problem(3, 3, 4, noise=0.3)
-    one, two = (RampERM(GAMMA).minimise(rows, costs) for _ in range(2))
+    one, two = (RampERM(GAMMA, starts=1).minimise(rows, costs) for _ in range(2))
     assert np.array_equal(one.weights, two.weights)
 
 

@@ -63,7 +63,7 @@ def test_every_step_descends_and_none_is_worse_than_the_hinge(seed: int) -> None
 @pytest.mark.parametrize("seed", [0, 1, *at_length(range(2, 5))])
 def test_the_end_is_a_local_minimum(seed: int) -> None:
     rows, costs = problem(seed, 3, 4, noise=0.3)
-    oracle = RampERM(GAMMA, tolerance=1e-6)
+    oracle = RampERM(GAMMA, tolerance=1e-6, starts=1)
     found = oracle.minimise(rows, costs)
     basis, rng = scipy.linalg.helmert(3).T, np.random.default_rng(seed)
     V = basis.T @ found.weights
@@ -103,14 +103,45 @@ def test_wrong_labels_far_out_do_not_lead_into_the_wrong_valley() -> None:
     random = min(RampERM(0.1, starts=0).minimise(rows, costs, rng.standard_normal((1, 2))).value for _ in range(20))
     assert found.value <= random + 1e-6
     assert found.value < 0.65 * alone.value
-    assert found.starts == 5
-    assert 1 <= found.agreed < 5  # the hinge's own start does not
+    assert found.starts == 9  # the hinge's, four guesses, and four steps beside the best of these
+    assert 1 <= found.agreed < 9  # the hinge's own start does not
     assert (alone.starts, alone.agreed) == (1, 1)
+
+
+@pytest.mark.soak
+def test_it_finds_what_forty_random_starts_find_in_eight_dimensions() -> None:
+    """Six problems of sixteen parameters, 30% noise: on average no more than 0.1% above, and 0.5% in each.
+
+    The control, from the hinge's minimiser alone, is 1% above on average.
+    """
+    above = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        rows, costs = noisy(rng, 300, 3, 8)
+        alone = RampERM(GAMMA, starts=0)
+        starts = rng.standard_normal((40, 3, 8))
+        random = min(alone.minimise(rows, costs, one - one.mean(0)).value for one in starts)
+        above.append([RampERM(GAMMA, starts=n).minimise(rows, costs).value / random - 1.0 for n in (4, 0)])
+    found, control = np.array(above).T
+    assert found.mean() <= 0.001
+    assert found.max() <= 0.005
+    assert control.mean() > 0.005
+
+
+def noisy(rng: np.random.Generator, n: int, n_actions: int, n_features: int) -> tuple[Array, Array]:
+    """As `problem`, with many rows."""
+    rows = rng.standard_normal((n, n_features))
+    rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1, keepdims=True))
+    best = (rows @ rng.standard_normal((n_features, n_actions))).argmax(1)
+    played = rng.integers(n_actions, size=n)
+    costs = np.zeros((n, n_actions))
+    costs[np.arange(n), played] = ((played != best) ^ (rng.random(n) < 0.3)) * rng.exponential(size=n)
+    return rows, costs
 
 
 def test_the_same_problem_has_the_same_answer() -> None:
     rows, costs = problem(3, 3, 4, noise=0.3)
-    one, two = (RampERM(GAMMA).minimise(rows, costs) for _ in range(2))
+    one, two = (RampERM(GAMMA, starts=1).minimise(rows, costs) for _ in range(2))
     assert np.array_equal(one.weights, two.weights)
 
 

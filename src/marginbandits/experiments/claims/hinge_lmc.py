@@ -127,9 +127,9 @@ def _lines_per_draw(agent: FaithfulHingeLMC, margin: float) -> float:
 
 def units(quick: bool) -> list[Parameters]:
     """A mistake makes every later line longer: problems that cannot be played without mistakes end at a smaller T."""
-    horizons = (300, 1000, 3000) if quick else (1000, 3000, 10_000, 30_000, 100_000)
-    seeds = 3 if quick else 6
-    largest = dict(zip(PROBLEMS, (100_000, 100_000, 30_000, 10_000, 10_000), strict=True))
+    horizons = (300, 1000, 3000) if quick else (1000, 3000, 10_000, 30_000)
+    seeds = 3 if quick else 4
+    largest = dict(zip(PROBLEMS, (30_000, 30_000, 10_000, 10_000, 10_000), strict=True))
     found: list[Parameters] = []
     for problem, most in largest.items():
         few = (seeds + 1) // 2 if problem in COROLLARY_1 else seeds
@@ -141,7 +141,8 @@ def units(quick: bool) -> list[Parameters]:
                 if last >= T
                 for s in range(few)
             ]
-    found += [{"problem": THREE, "learner": learner, "T": horizons[-1], "seed": 0, "probe": True} for learner in MIXED]
+    probed = min(10_000, horizons[-1])
+    found += [{"problem": THREE, "learner": learner, "T": probed, "seed": 0, "probe": True} for learner in MIXED]
     return found + _over_d(1000 if quick else 10_000, seeds)
 
 

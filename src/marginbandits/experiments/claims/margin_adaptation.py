@@ -45,7 +45,7 @@ def measure(world: str, T: int, seed: int, broken: str = "") -> Mapping[str, flo
 
 def units(quick: bool) -> list[Parameters]:
     """Both oblivious worlds."""
-    T, seeds = 2000, 12 if quick else 60
+    T, seeds = 2000, 12 if quick else 30
     return [{"world": w, "T": T, "seed": s} for w in ("stochastic", "switching") for s in range(seeds)]
 
 

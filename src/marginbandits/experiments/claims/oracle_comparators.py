@@ -68,6 +68,7 @@ class System:
     bound: Callable[[int], Bound]
     rounds: tuple[int, int]  # at which most runs are held against the bound: for a quick look, and in full
     worlds: tuple[str, ...] = (ONE,)
+    longer: tuple[int, ...] = ()  # more T for the growth
     rival: float = 1.0  # the exponent that would make its rate worthless: linear growth, or what it improves on
 
 
@@ -93,6 +94,7 @@ SYSTEMS: Mapping[str, System] = {
         lambda T: bistro_regret(N, K, T, plus=False),
         (8000, 8000),
         (ONE, TWO),
+        (128_000,),
     ),
     "BISTRO+": System(
         "E max 2εZ + TK/L, of order T^{2/3}",
@@ -100,6 +102,7 @@ SYSTEMS: Mapping[str, System] = {
         lambda T: bistro_regret(N, K, T),
         (2000, 4000),
         (ONE, TWO),
+        (128_000,),
         rival=3.0 / 4.0,  # BISTRO's
     ),
     "perturbed leader": System(
@@ -120,7 +123,7 @@ SYSTEMS: Mapping[str, System] = {
         "2√(2cKTV) + K√T",
         _elimination("printed"),
         lambda T: regressor_elimination_regret(N, K, T),
-        (2000, 100_000),
+        (2000, 80_000),
     ),
     "ILOVETOCONBANDITS, ψ = 100": System(
         "√(KT ln(TN/δ)) + K ln(TN/δ), an order",
@@ -165,12 +168,13 @@ def measure(system: str, world: str, T: int, seed: int, broken: str = "") -> Map
 def units(quick: bool) -> list[Parameters]:
     """Many runs at one T for the bound, few over T for the growth."""
     found: list[Parameters] = []
-    many, few, horizons = (6, 3, (500, 2000)) if quick else (100, 5, (2000, 8000, 32_000))
+    many, few, horizons = (6, 3, (500, 2000)) if quick else (100, 4, (2000, 8000, 32_000))
     for name, one in SYSTEMS.items():
         T = one.rounds[0 if quick else 1]
         each = (many if T < 50_000 else 10) // len(one.worlds)
         found += [{"system": name, "world": world, "T": T, "seed": s} for world in one.worlds for s in range(each)]
-        over = [{"system": name, "world": ONE, "T": t, "seed": s} for t in horizons for s in range(few)]
+        longer = () if quick else one.longer
+        over = [{"system": name, "world": ONE, "T": t, "seed": s} for t in (*horizons, *longer) for s in range(few)]
         found += [more for more in over if more not in found]
     return found
 
@@ -181,7 +185,7 @@ def _few(quick: bool) -> list[Parameters]:
         {"system": name, "world": ONE, "T": T, "seed": s}
         for name, one in SYSTEMS.items()
         for T in sorted({500, 2000, max(one.rounds)})
-        for s in range(3)
+        for s in range(2 if T > 50_000 else 3)
     ]
 
 

@@ -100,7 +100,7 @@ def _eliminate(weights: Array, env: Oblivious, *, told: bool) -> int:
 
 def units(quick: bool) -> list[Parameters]:
     """T over a factor of 16 or 64, with noise and without."""
-    horizons, seeds = ((500, 2000, 8000), 5) if quick else ((1000, 4000, 16_000, 64_000), 20)
+    horizons, seeds = ((500, 2000, 8000), 5) if quick else ((1000, 4000, 16_000, 64_000), 10)
     kinds = [("ramp", NOISE), ("ramp", 0.0), ("elimination", 0.0)]
     return [
         {"learner": learner, "noise": noise, "T": T, "seed": seed}

@@ -112,7 +112,7 @@ def known(quick: bool) -> list[Parameters]:
 
 def units(quick: bool) -> list[Parameters]:
     """Every setting's learners; the first setting, where chance decides who is stuck, with more seeds."""
-    T, few, many = (200, 2, 2) if quick else (8000, 3, 12)
+    T, few, many = (200, 2, 2) if quick else (8000, 3, 10)
     return [
         {"world": world, "learner": learner, "T": T, "seed": seed}
         for world in WORLDS

@@ -45,7 +45,7 @@ def measure(vary: str, version: str, T: int, share: float, seed: int, broken: st
 
 def units(quick: bool) -> list[Parameters]:
     """T by factors of four at the widest margin; then the margin by halves at one T."""
-    horizons, seeds, T = ((512, 2048, 8192), 4, 2048) if quick else ((1024, 4096, 16_384, 65_536), 12, 16_384)
+    horizons, seeds, T = ((512, 2048, 8192), 4, 2048) if quick else ((1024, 4096, 16_384, 65_536), 8, 16_384)
     over = [("T", horizon, 1.0, version) for horizon in horizons for version in VERSIONS]
     down = [("margin", T, 0.5**k, "proof") for k in range(1, 4)]
     return [

@@ -7,7 +7,8 @@ target itself are at a distance too, the *floor*, so
 
     W₁(law, P) is judged by   W₁(n points of the law, n points of P) - W₁(n points of P, n others of P)   <= τ = 1/(L√T)
 
-The theorem asks for N of 10^20 and more; here it is seen how many do.
+The theorem asks for N of 10^100 and more; here it is seen how many do. T is such that one step is not enough: it ends
+further than τ from the target, and so does whoever makes no more.
 """
 
 import math
@@ -28,12 +29,15 @@ from marginbandits.types import Array
 
 __all__ = ["CLAIM"]
 
-K, T, MARGIN, POINTS = 2, 100, 0.5, 400
+K, T, MARGIN = 2, 400, 0.5
+POINTS = {1: 1000, 2: 400, 3: 400}  # by d; sorting is cheaper than the least assignment
+ONE_STEP = "one step, whatever N"
 L = math.sqrt(0.5)
 
 
 def measure(d: int, steps: int, seed: int, broken: str = "") -> Mapping[str, float]:
     """W₁ of chains to the target, less the floor; told the opposite, they go up where F does."""
+    steps = 1 if broken == ONE_STEP else steps
     rng = np.random.default_rng([seed, d])
     setting = Setting(d, K, T, MARGIN, lipschitz=L)
     tuned = hinge_lmc_tuning(setting)
@@ -42,8 +46,8 @@ def measure(d: int, steps: int, seed: int, broken: str = "") -> Mapping[str, flo
     tau, G = tuned.accuracy, F.lipschitz
     gradient = F.smoothed_gradient(tau / (8.0 * G * math.sqrt(d)))
     draws = projected_langevin(
-        lambda points: -gradient(points) if broken else gradient(points),
-        np.zeros((POINTS, d)),
+        lambda points: -gradient(points) if broken == OPPOSITE else gradient(points),
+        np.zeros((POINTS[d], d)),
         lambda points: ball(points, 1.0),
         rng,
         step=1.0 / steps,
@@ -59,11 +63,11 @@ def _target(F: HingePotential, d: int, rng: np.random.Generator) -> Array:
     """Independent draws from the target, by rejection from the uniform law: F is least on a grid, up to its slope."""
     least = float(F(ball(rng.uniform(-1.0, 1.0, (20_000, d)), 1.0)).min()) - 0.02 * F.lipschitz
     found = np.empty((0, d))
-    while len(found) < POINTS:
+    while len(found) < POINTS[d]:
         points = rng.uniform(-1.0, 1.0, (20_000, d))
         points = points[(points**2).sum(1) <= 1.0]
         found = np.concatenate([found, points[rng.random(len(points)) < np.exp(least - F(points))]])
-    return found[:POINTS]
+    return found[: POINTS[d]]
 
 
 def wasserstein(one: Array, other: Array) -> float:
@@ -76,12 +80,12 @@ def wasserstein(one: Array, other: Array) -> float:
 
 def units(quick: bool) -> list[Parameters]:
     """Steps by factors of ten."""
-    each, seeds = ((10, 100, 1000), 4) if quick else ((10, 100, 1000, 10_000), 10)
+    each, seeds = ((1, 10, 100), 6) if quick else ((1, 10, 100, 1000), 16)
     return [{"d": d, "steps": steps, "seed": seed} for d in (1, 2, 3) for steps in each for seed in range(seeds)]
 
 
 def _few(quick: bool) -> list[Parameters]:
-    return [one for one in units(quick) if one["steps"] < 1000]
+    return [one for one in units(quick) if one["steps"] == 10]
 
 
 def judge(results: Results) -> Finding:
@@ -95,8 +99,8 @@ def judge(results: Results) -> Finding:
             Line(
                 f"Algorithm 2's law is within τ of its target, d = {d}",
                 f"W₁ <= τ = {tau:.3f} after N = 10^{float(near.values('N')[0]):.0f} steps",
-                f"{shown(found, 3)} after {most:,} steps, {far.mean:.3f} after {min(mine.each('steps'))} "
-                f"(above a floor of {float(near.values('floor').mean()):.3f} of {POINTS} points)",
+                f"{shown(found, 3)} after {most:,} steps, {shown(far, 3)} after {min(mine.each('steps'))} "
+                f"(above a floor of {float(near.values('floor').mean()):.3f} of {POINTS[d]} points)",
                 under(found, tau),
             )
         )
@@ -125,5 +129,5 @@ CLAIM = Claim(
     units,
     judge,
     errata=(7,),
-    controls=(control(OPPOSITE, _few),),
+    controls=(control(ONE_STEP, _few), control(OPPOSITE, _few)),
 )

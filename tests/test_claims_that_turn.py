@@ -14,7 +14,7 @@ from marginbandits.experiments.claims import (
 )
 from marginbandits.experiments.claims.claim import Claim, Measured, Parameters, Results, Verdict
 
-GOOD = {Verdict.HOLDS, Verdict.REACHED, Verdict.SLOWER}
+GOOD = {Verdict.HOLDS, Verdict.REACHED, Verdict.UPPER}
 
 
 def judged(claim: Claim, units: Iterable[Parameters]) -> set[Verdict]:

@@ -96,12 +96,12 @@ def play(
 ) -> Mapping[str, float]:
     """One run: regret against the best regressor at the best of the margins, and the bound.
 
-    The largest regret is that of who plays the worst action of every round.
+    Uniform play's regret is over the same benchmark, on the same rounds.
     """
     trace = played(agent, world, broken)
     contexts, losses = np.stack([one.context for one in world]), trace.all_losses
     if losses is None:
         raise ValueError("the environment must tell all losses afterwards")
     benchmark = min(least_total(weights, contexts, losses, agent.surrogate, margin) for margin in margins)
-    loss, worst = float(trace.losses.sum()), float(losses.max(1).sum())
-    return {"loss": loss, "regret": loss - benchmark, **limits(agent.bound, len(losses), worst - benchmark)}
+    loss, uniform = float(trace.losses.sum()), float(losses.mean(1).sum())
+    return {"loss": loss, "regret": loss - benchmark, **limits(agent.bound, len(losses), uniform - benchmark)}

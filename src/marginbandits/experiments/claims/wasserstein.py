@@ -102,6 +102,7 @@ def judge(results: Results) -> Finding:
                 f"{shown(found, 3)} after {most:,} steps, {shown(far, 3)} after {min(mine.each('steps'))} "
                 f"(above a floor of {float(near.values('floor').mean()):.3f} of {POINTS[d]} points)",
                 under(found, tau),
+                1,
             )
         )
     chart = growth(

@@ -31,6 +31,13 @@ def test_the_law_is_within_tau() -> None:
     assert judged(wasserstein.CLAIM, units) == {Verdict.HOLDS}
 
 
+@pytest.mark.parametrize(("moved", "expected"), [(1.0, {Verdict.UNDECIDED, Verdict.FAILS}), (2.0, {Verdict.FAILS})])
+def test_a_law_at_tau_does_not_hold_and_one_at_twice_tau_fails(moved: float, expected: set[Verdict]) -> None:
+    broken = {shift: name for name, shift in wasserstein.MOVED.items()}[moved]
+    units = [{"d": d, "steps": 1, "seed": seed, "broken": broken} for d in (1, 2, 3) for seed in range(4)]
+    assert judged(wasserstein.CLAIM, units) <= expected
+
+
 def test_the_bound_in_every_norm() -> None:
     assert judged(norm_balls.CLAIM, norm_balls.units(True)) <= {*GOOD, Verdict.UNDECIDED}
 

@@ -51,7 +51,7 @@ def measure(pair: str, d: int, T: int, seed: int, broken: str = "") -> Mapping[s
         law = proportional(hinge(np.stack([scores, -scores], 1))).mean(0)
         regret += float(law[1 - label])
         action = int(rng.random() >= law[0])
-        if (action == label) == (broken != OPPOSITE):
+        if broken == NOTHING or (action == label) == (broken != OPPOSITE):
             continue
         rows.append(x if action == 0 else -x)
         weights.append(eta / law[action])

@@ -48,14 +48,14 @@ TWO, THREE, WRONG, LABELS, IRIS = (
     "K = 2, d = 2",
     "K = 3, d = 6",
     "K = 3, d = 4, 10% of labels wrong",
-    "K = 2, d = 2, 10% of labels wrong",
+    "K = 2, d = 2, 5% of labels wrong",
     "two species of iris",
 )
 PROBLEMS = {
     TWO: {"K": 2, "features": 2, "share": 0.8, "noise": 0.0},
     THREE: {"K": 3, "features": 3, "share": 0.5, "noise": 0.0},
     WRONG: {"K": 3, "features": 2, "share": 1.0, "noise": 0.1},
-    LABELS: {"K": 2, "features": 2, "share": 0.8, "noise": 0.1},
+    LABELS: {"K": 2, "features": 2, "share": 0.8, "noise": 0.05},
     IRIS: {"K": 2, "features": 5, "share": 0.5, "noise": 0.0},
 }
 COROLLARY_1 = (LABELS, IRIS)

@@ -14,7 +14,7 @@ from marginbandits.experiments.claims import (
 )
 from marginbandits.experiments.claims.claim import Claim, Measured, Parameters, Results, Verdict
 
-GOOD = {Verdict.HOLDS, Verdict.REACHED, Verdict.SLOWER}
+GOOD = {Verdict.HOLDS, Verdict.REACHED, Verdict.UPPER}
 
 
 def judged(claim: Claim, units: Iterable[Parameters]) -> set[Verdict]:
@@ -29,6 +29,13 @@ def test_policy_regret_under_realizability() -> None:
 def test_the_law_is_within_tau() -> None:
     units = [{"d": d, "steps": steps, "seed": seed} for d in (1, 2, 3) for steps in (10, 200) for seed in range(6)]
     assert judged(wasserstein.CLAIM, units) == {Verdict.HOLDS}
+
+
+@pytest.mark.parametrize(("moved", "expected"), [(1.0, {Verdict.UNDECIDED, Verdict.FAILS}), (2.0, {Verdict.FAILS})])
+def test_a_law_at_tau_does_not_hold_and_one_at_twice_tau_fails(moved: float, expected: set[Verdict]) -> None:
+    broken = {shift: name for name, shift in wasserstein.MOVED.items()}[moved]
+    units = [{"d": d, "steps": 1, "seed": seed, "broken": broken} for d in (1, 2, 3) for seed in range(4)]
+    assert judged(wasserstein.CLAIM, units) <= expected
 
 
 def test_the_bound_in_every_norm() -> None:

@@ -12,7 +12,7 @@ from marginbandits import theory
 from marginbandits.experiments.claims.claim import Measured, Results, Verdict
 from marginbandits.experiments.claims.comparators_metric import CLAIM, SYSTEMS
 from marginbandits.experiments.claims.measuring import OPPOSITE
-from marginbandits.theory.hierarchical import chain_levels, lattice
+from marginbandits.theory.hierarchical import chain_levels, lattice, log_near
 from marginbandits.types import Array
 
 LINE = mb.Cube([0.0], [1.0], lipschitz=2.0)
@@ -392,3 +392,14 @@ def test_every_system_has_a_hundred_runs_at_one_horizon() -> None:
     for system, one in SYSTEMS.items():
         runs = [unit for unit in CLAIM.units(False) if unit["system"] == system and unit["T"] == one.horizons[0]]
         assert len(runs) == 100
+
+
+@pytest.mark.parametrize(("K", "depth"), [(2, 4), (3, 2)])
+@pytest.mark.parametrize("radius", [0.3, 0.75, 1.0, 1.3, 3.0])
+def test_no_node_has_more_values_within_reach_than_are_counted(K: int, depth: int, radius: float) -> None:
+    """Where q is no multiple of the one above, too: at K = 2, radius 1.3, 8 values are near, not 7."""
+    levels = chain_levels(K, radius, depth)
+    for here, below in itertools.pairwise(levels):
+        values, finer = lattice(K, here.fineness), lattice(K, below.fineness)
+        near = (np.abs(values[:, None] - finer).sum(-1) <= here.reach + 1e-9).sum(1).max()
+        assert math.log(near) <= log_near(K, here, below) + 1e-9

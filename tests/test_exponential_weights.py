@@ -15,6 +15,7 @@ from sklearn.svm import LinearSVC
 import marginbandits as mb
 from marginbandits import policies
 from marginbandits.checks import check_learner
+from marginbandits.evaluation import interval
 from marginbandits.scores.cover import cover_size, linear_cover
 from marginbandits.theory import Game, exponential_weights
 from marginbandits.types import Array
@@ -367,3 +368,32 @@ def test_a_cover_too_large_is_refused_before_it_is_built() -> None:
         math.pi * ((1 + 0.008 * 2**0.5) * 2**0.5 / (2 * 0.008 * 2**0.5)) ** 2,
     )
     assert exact == pytest.approx(volume, rel=0.02)
+
+
+def test_regret_to_the_realised_best_is_not_promised() -> None:
+    """The adversary charges the second action until it is played at a tiny probability, then the first.
+
+    400 runs at once, two constant policies: regret to the best of each run is above the bound, its 95% interval
+    included, that to the best on average below, as the theorem has it. One run is the learner's own, law by law.
+    """
+    T, n, weights = 5000, 400, np.array([[[1.0], [-1.0]], [[-1.0], [1.0]]])
+    agent = mb.ExponentialWeights(2, regressors=weights, surrogate="ramp", margin=0.5, horizon=T, seed=0)
+    agent.learn([1.0], mb.Decision(0, 0.5), loss=0.0)
+    rng, estimated, charged, paid = np.random.default_rng(0), np.zeros((n, 2)), np.zeros((n, 2)), np.zeros(n)
+    losses, runs = np.tile([0.0, 1.0], (n, 1)), np.arange(n)
+    for t in range(T):
+        second = 1.0 / (1.0 + np.exp(np.minimum(agent.eta * (estimated[:, 1] - estimated[:, 0]), 700.0)))
+        law = np.stack([1.0 - second, second], 1)
+        actions = (rng.random(n) < second).astype(int)
+        lost = losses[runs, actions]
+        if t < 300:
+            np.testing.assert_allclose(agent.law([1.0]), law[0], rtol=1e-4)
+            agent.learn([1.0], mb.Decision(int(actions[0]), float(law[0, actions[0]])), loss=float(lost[0]))
+        estimated[runs, actions] += lost / law[runs, actions]
+        charged, paid = charged + losses, paid + lost
+        turns = (losses[:, 1] > 0.0) & (actions == 1) & (1.0 / second > charged[:, 1])
+        ends = (losses[:, 0] > 0.0) & (second > 0.5)
+        losses[ends] = 0.0
+        losses[turns] = [1.0, 0.0]
+    realised, to_the_mean = interval(paid - charged.min(1)), float(paid.mean() - charged.mean(0).min())
+    assert realised.low > agent.bound().value > to_the_mean

@@ -20,6 +20,7 @@ from click.testing import CliRunner, Result
 
 import marginbandits as mb
 from marginbandits.cli import main
+from marginbandits.evaluation import Interval, interval
 from marginbandits.experiments.claims import (
     CLAIMS,
     calibration,
@@ -40,7 +41,7 @@ from marginbandits.experiments.claims.claim import (
     verdict,
 )
 from marginbandits.experiments.claims.errata import ERRATA
-from marginbandits.experiments.claims.judging import bounded
+from marginbandits.experiments.claims.judging import TOLERANCE, bounded, grown, grows, learns
 from marginbandits.experiments.claims.measuring import FARTHEST, NOTHING, OPPOSITE, control, limits, played
 from marginbandits.experiments.reproduce import Programme, _drawn, judged, text_lines, write_page
 from marginbandits.experiments.runner import locally, run_plan
@@ -219,32 +220,34 @@ def test_a_learner_that_does_not_learn_is_over_the_bound(monkeypatch: pytest.Mon
 # Bounds and exponents.
 
 
-def runs(regret: float, bound: float, most: float, useful: float = 5000.0) -> Results:
-    values = [{"regret": regret + x, "bound": bound, "most": most, "useful": useful} for x in (-1.0, 0.0, 1.0)]
+def runs(regret: float, bound: float, uniform: float, useful: float = 5000.0) -> Results:
+    values = [{"regret": regret + x, "bound": bound, "uniform": uniform, "useful": useful} for x in (-1.0, 0.0, 1.0)]
     return Results(Measured({"T": 1000, "seed": seed}, one) for seed, one in enumerate(values))
 
 
 @pytest.mark.parametrize(
-    ("regret", "bound", "most", "expected"),
+    ("regret", "bound", "uniform", "expected"),
     [
         (100.0, 200.0, 500.0, Verdict.HOLDS),
         (300.0, 200.0, 500.0, Verdict.FAILS),
         (199.0, 200.0, 500.0, Verdict.UNDECIDED),
-        (100.0, 501.0, 500.0, Verdict.VACUOUS),  # nothing could have exceeded it
+        (100.0, 501.0, 500.0, Verdict.VACUOUS),  # uniform play keeps it, too
+        (900.0, 501.0, 500.0, Verdict.VACUOUS),  # and was better than this
         (-100.0, 200.0, -50.0, Verdict.VACUOUS),
     ],
 )
-def test_bounds_are_judged_where_they_can_be_exceeded(
-    regret: float, bound: float, most: float, expected: Verdict
+def test_bounds_are_judged_where_uniform_play_would_break_them(
+    regret: float, bound: float, uniform: float, expected: Verdict
 ) -> None:
-    line = bounded("c", "s", {"": runs(regret, bound, most)})
+    line = bounded("c", "s", {"": runs(regret, bound, uniform)})
     assert line.verdict is expected
+    assert ("under which uniform play is too" in line.measured) is (expected is Verdict.VACUOUS)
     assert "bound/T" in line.measured
     assert ("from T = 5,000 on" in line.measured) is (expected is Verdict.VACUOUS)
 
 
 def test_single_runs_over_the_bound_count_where_a_share_is_asked() -> None:
-    each = {"bound": 200.0, "most": 500.0, "useful": 1.0}
+    each = {"bound": 200.0, "uniform": 500.0, "useful": 1.0}
     lucky = Results(Measured({"T": 1000, "seed": s}, {"regret": 250.0 if s < 2 else 0.0, **each}) for s in range(20))
     assert bounded("c", "s", {"": lucky}).verdict is Verdict.HOLDS
     assert bounded("c", "s", {"": lucky}, share=0.9).verdict is Verdict.HOLDS
@@ -262,11 +265,58 @@ def test_limits_name_the_first_t_that_says_something() -> None:
     def root(T: int) -> Bound:
         return Bound("root", {"all": 10.0 * T**0.5}, T)
 
-    for most in (900.0, 90.0):
-        useful = int(limits(root, 1000, most)["useful"])
-        assert root(useful).value < most / 1000 * useful
-        assert root(useful - 1).value >= most / 1000 * (useful - 1)
+    for uniform in (900.0, 90.0):
+        useful = int(limits(root, 1000, uniform)["useful"])
+        assert root(useful).value < uniform / 1000 * useful
+        assert root(useful - 1).value >= uniform / 1000 * (useful - 1)
     assert limits(lambda T: Bound("line", {"all": float(T)}, T), 1000, 900.0)["useful"] == FARTHEST
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.70, 0.80, Verdict.REACHED),
+        (0.70, 0.80 + TOLERANCE, Verdict.REACHED),
+        (0.79, 0.81 + TOLERANCE, Verdict.UNDECIDED),
+        (0.60, 0.95, Verdict.UNDECIDED),  # too few seeds: below the rival, and nothing is shown
+        (0.81, 0.81 + TOLERANCE, Verdict.UNSEEN),
+    ],
+)
+def test_an_exponent_is_at_most_the_bounds_if_its_whole_interval_is(low: float, high: float, expected: Verdict) -> None:
+    assert grown(Interval(0.5 * (low + high), low, high), 0.80, rival=1.0) is expected
+
+
+def test_the_tolerance_never_reaches_the_rival() -> None:
+    assert grown(Interval(0.77, 0.74, 0.79), 0.75, rival=0.80) is Verdict.UNDECIDED
+    assert grown(Interval(0.76, 0.74, 0.775), 0.75, rival=0.80) is Verdict.REACHED
+
+
+def test_fewer_seeds_do_not_help_an_exponent() -> None:
+    """A true exponent 0.04 above the bound's, with a spread of 0.06 over seeds: 2,000 draws of 5 and of 20 seeds."""
+    rng = np.random.default_rng(0)
+
+    def held(n: int) -> float:
+        each = [grown(interval(rng.normal(0.84, 0.06, n)), 0.80, rival=1.0) for _ in range(2000)]
+        return each.count(Verdict.REACHED) / len(each)
+
+    assert held(5) < held(20) + 0.02 < 0.1
+    assert grown(interval(rng.normal(0.80, 0.03, 20)), 0.80, rival=1.0) is Verdict.REACHED
+
+
+def test_slow_growth_is_no_merit_of_who_does_not_learn() -> None:
+    def over_d(share: float) -> Results:
+        rng = np.random.default_rng(0)
+        return Results(
+            Measured({"d": d, "seed": s}, {"regret": 100.0 * share + rng.normal(), "uniform": 100.0})
+            for d in (2, 4)
+            for s in range(4)
+        )
+
+    assert learns(over_d(0.5), "d") is Verdict.REACHED
+    assert learns(over_d(1.0), "d") is Verdict.UNSEEN
+    flat = {"": (Interval(0.0, -0.01, 0.01), 0.5)}
+    lines = [grows("c", "s", flat, rival=1.0, where="", learnt=[learns(over_d(one), "d")]) for one in (0.5, 1.0)]
+    assert [line.verdict for line in lines] == [Verdict.REACHED, Verdict.UNSEEN]
 
 
 @pytest.mark.parametrize("told", [NOTHING, OPPOSITE])
@@ -415,7 +465,7 @@ def test_the_command_writes_a_page_and_resumes(tmp_path: Path) -> None:
     assert first.output.splitlines()[1:] == again.output.splitlines()[1:]
     assert "fails as printed, holds as corrected  For p <= 2" in first.output
     page = (tmp_path / "new" / "folder" / "reproduce.html").read_text()
-    for words in ("The paper, run", "Figure 1", "<svg", "<sup>(p+2)/(p+4)</sup>"):
+    for words in ("The paper, run", "Figure 1", "<svg", "<sup>(p+2)/(p+4)</sup>", "rest on 0 intervals of 95%"):
         assert words in page
     links = set(re.findall(r'href="#([^"]+)"', page))
     assert {"E20", "calibration", "figure-1"} <= links <= set(re.findall(r'id="([^"]+)"', page))

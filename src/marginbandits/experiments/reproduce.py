@@ -28,6 +28,7 @@ from marginbandits.experiments.claims.claim import (
     Verdict,
 )
 from marginbandits.experiments.claims.errata import ERRATA
+from marginbandits.experiments.claims.judging import TOLERANCE
 from marginbandits.experiments.forest import forest
 from marginbandits.experiments.html import count, failed_tasks, figure, page, rerun, table
 from marginbandits.experiments.store import Store
@@ -39,7 +40,7 @@ __all__ = ["Programme", "judged", "markdown_lines", "text_lines", "write_page"]
 _TINTS = {
     Verdict.HOLDS: "#009E73",
     Verdict.REACHED: "#009E73",
-    Verdict.SLOWER: "#0072B2",
+    Verdict.UPPER: "#0072B2",
     Verdict.VACUOUS: "#6b7280",
     Verdict.UNDECIDED: "#6b7280",
     Verdict.UNSEEN: "#6b7280",
@@ -131,11 +132,13 @@ def write_page(programme: Programme, store: Store, path: Path) -> list[Finding]:
         f"and efficient algorithms”; {count(len(programme), 'experiment')}{', quick' * programme.quick}</p>",
         f'<p class="lead">{_tally(lines)}</p>',
         "<p>Every verdict is computed from the experiments, and would change with them. Intervals are 95% over seeds. "
-        "A bound above what any play could have lost on these rounds is vacuous, whatever was measured; bound/T stands "
+        "A bound that uniform play keeps on these rounds, too, is vacuous, whatever was measured; bound/T stands "
         "beside every bound, and the T from which it would say something. A rate is about T → ∞: what is seen at the T "
         "that can be played neither proves nor refutes it; exponents are compared with the exponent of the bound over "
-        "the same T. Under each verdict stands its control: what was broken, and what became of the verdict. Errata "
+        f"the same T, and may be above it by {TOLERANCE:.3f} at most, interval included. Under each verdict stands its "
+        "control: what was broken, and what became of the verdict. Errata "
         "have the numbers of the documentation's page of that name, which has a check for each.</p>",
+        f"<p>{_family(lines)}</p>",
         _overview(programme, findings),
         *(_section(claim, finding) for claim, finding in zip(programme.claims, findings, strict=True)),
         _errata(programme.claims),
@@ -158,6 +161,16 @@ def _tally(lines: Sequence[Line]) -> str:
         return "Nothing is finished yet."
     counted = {one: sum(line.verdict is one for line in lines) for one in Verdict}
     return f"{count(len(lines), 'claim')}: " + "; ".join(f"{n} {one.value}" for one, n in counted.items() if n) + "."
+
+
+def _family(lines: Sequence[Line]) -> str:
+    """What so many intervals come to, taken together."""
+    n = sum(line.intervals for line in lines)
+    return (
+        f"These verdicts rest on {count(n, 'interval')} of 95%, and none is widened because there are others: were "
+        f"every claim true and just at its limit, about {n / 40:.0f} of them would lie beyond it by chance. One line "
+        "that falls narrowly, or holds narrowly, is weak evidence; a claim is as good as its lines together."
+    )
 
 
 def _overview(programme: Programme, findings: Sequence[Finding]) -> str:

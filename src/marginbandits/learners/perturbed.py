@@ -72,9 +72,13 @@ class PerturbedLearner(PolicyLearner):
 
     def _law(self, one: Batch) -> Array:
         """What the leader plays; tied leaders share."""
-        perturbed = self._cost + self._noise_now
+        perturbed = self._cost + self._noise(one)
         leaders = (perturbed == perturbed.min()).astype(float)
         return np.asarray(self._votes(self._column(one), leaders) / leaders.sum())
+
+    def _noise(self, one: Batch) -> Array:
+        """What each policy is charged beside, in this round."""
+        return self._noise_now
 
     def _taught(self, one: Batch, column: Columns, action: int, loss: float, probability: float) -> None:
         if self.transductive:

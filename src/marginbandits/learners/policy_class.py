@@ -10,6 +10,7 @@ are `SAMPLE` columns; no theorem covers that.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from marginbandits.learners.base import Parts
 from marginbandits.learners.finite_class import FiniteClass
 from marginbandits.learners.horizon import HorizonLearner
 from marginbandits.state import COUNT, Field, Journal, Record, zeros
+from marginbandits.theory import Bound
 from marginbandits.types import Array, Mask
 from marginbandits.validation import Instance, OneOf
 
@@ -129,6 +131,10 @@ class PolicyLearner(HorizonLearner):
         """Everything learnt; a class of functions or models is not plain data, and is refused."""
         self._class.refuse_saving()
         return super().dumps()
+
+    def _on_contexts(self, bound: Bound) -> Bound:
+        """With the condition that all of these theorems have: without `contexts` none applies."""
+        return replace(bound, conditions={**bound.conditions, "contexts are given": self.contexts is not None})
 
     @property
     def n_policies(self) -> int:

@@ -123,9 +123,18 @@ def bistro_regret(size: Size, n_actions: Actions, horizon: Horizon, *, plus: Fla
 
 @validated
 def perturbed_leader_regret(
-    size: Size, n_actions: Actions, horizon: Horizon, contexts: Count, *, transductive: Flag = False
+    size: Size,
+    n_actions: Actions,
+    horizon: Horizon,
+    contexts: Count,
+    *,
+    transductive: Flag = False,
+    separated: Flag = True,
 ) -> Bound:
-    """The expected regret of `ContextualFTPL` with X of |X| = `contexts` that policies tell apart."""
+    """The expected regret of `ContextualFTPL` with X of |X| = `contexts`.
+
+    X must be a separator, on which no two policies agree throughout (`separated`), or hold all contexts to come.
+    """
     log_size = math.log(max(size, 2))
     spread = _least(lambda u: (log_size - contexts * math.log1p(-u * u)) / u if u < 1.0 else math.inf, 1e-9, 1.0)
     moved = 2.0 * (1 if transductive else contexts) * n_actions * horizon
@@ -140,6 +149,7 @@ def perturbed_leader_regret(
         },
         horizon,
         {"epsilon": rate, "M": most, "G": spread},
+        {"X tells all policies apart, or holds all contexts": separated or transductive},
         benchmark=POLICIES,
         reference="Syrgkanis, Krishnamurthy & Schapire (2016), constants of our own",
         attained_by="ContextualFTPL",
@@ -168,8 +178,12 @@ def regressor_elimination_regret(
     *,
     delta: Chance = 0.05,
     elimination: Annotated[str, Choice(*ELIMINATIONS)] = "printed",
+    right: Flag = True,
 ) -> Bound:
-    """The regret of `RegressorElimination`, expected over contexts and actions, with probability 1 - δ."""
+    """The regret of `RegressorElimination`, expected over contexts and actions, with probability 1 - δ.
+
+    One regressor must be `right`: E[r | x, a] = f*(x, a).
+    """
     mu = min(0.5 / n_actions, 1.0 / math.sqrt(horizon))
     threshold = elimination_threshold(size, horizon, delta=delta, elimination=elimination)
     error = (threshold + math.log(2 * size / delta)) / -math.expm1(-0.5)
@@ -183,6 +197,7 @@ def regressor_elimination_regret(
         },
         horizon,
         {"mu": mu, "beta": threshold, "V": error, "delta": delta},
+        {"one regressor is right": right},
         benchmark=POLICIES + ", one regressor right",
         reference="Agarwal, Dudík, Kale, Langford & Schapire (2012), constants of our own",
         attained_by="RegressorElimination",
@@ -245,17 +260,27 @@ def oful_regret(
     noise: Nonnegative = 0.5,
     norm: Nonnegative = 1.0,
     regularisation: Positive = 1.0,
+    context: Nonnegative = 1.0,
+    mean: Nonnegative = 1.0,
 ) -> Bound:
-    """The regret of `OFUL` with probability 1 - δ, contexts and expected rewards being at most 1 in size; theorem 3."""
+    """The regret of `OFUL` with probability 1 - δ; theorem 3.
+
+    `context` and `mean` are the largest ‖z‖ and |<θ*, z>|, which the theorem needs to be at most 1.
+    """
     volume = dimension * math.log1p(horizon / (regularisation * dimension))
     radius = oful_radius(volume, delta, noise, norm, regularisation)
-    widths = 4.0 * math.sqrt(horizon * dimension * math.log(regularisation + horizon / dimension))
+    log = math.log(regularisation + horizon / dimension) - min(math.log(regularisation), 0.0)  # of det A, or det A/λI
+    widths = 4.0 * math.sqrt(horizon * dimension * log)
     return Bound(
         "OFUL",
         {"widths": widths * radius},
         horizon,
         {"D": dimension, "radius": radius, "delta": delta, "lambda": regularisation},
-        {"λ at least 1": regularisation >= 1.0},
+        {
+            "λ at least 1": regularisation >= 1.0,
+            "‖z‖ at most 1": context <= 1.0 + 1e-9,
+            "|<θ*, z>| at most 1": mean <= 1.0 + 1e-9,
+        },
         benchmark="max_a <θ*, z_a>",
         reference="Abbasi-Yadkori, Pál & Szepesvári (2011), theorem 3",
         attained_by="OFUL",

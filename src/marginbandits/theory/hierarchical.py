@@ -143,8 +143,12 @@ def root_moment(K: int, mu: float) -> float:
 
 
 def log_near(K: int, here: Level, below: Level) -> float:
-    """Ln n_m: at most all values, and at most those of a box of half the reach in K - 1 coordinates."""
-    steps = 2.0 * math.floor(0.5 * here.reach * below.fineness + 1e-9) + 1.0
+    """Ln n_m: at most all values, and at most those of a box as wide as the reach in K - 1 coordinates.
+
+    Its middle, a value of the level above, need not be among them: an interval of length r has at most ⌊rq⌋ + 1
+    multiples of 1/q.
+    """
+    steps = math.floor(here.reach * below.fineness + 1e-6) + 1.0
     return math.log(max(2.0, min(_size(K, below.fineness), steps ** (K - 1))))
 
 

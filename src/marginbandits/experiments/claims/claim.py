@@ -59,7 +59,7 @@ class Verdict(StrEnum):
 
     HOLDS = "holds"
     REACHED = "holds at reachable T"
-    SLOWER = "upper side holds, grows slower"
+    UPPER = "upper side holds"
     VACUOUS = "vacuous"
     UNDECIDED = "undecided"
     UNSEEN = "not seen at reachable T"
@@ -89,6 +89,7 @@ class Line:
     stated: str
     measured: str
     verdict: Verdict
+    intervals: int = 0  # of 95% each, on which the verdict rests
 
 
 @dataclass(frozen=True, slots=True)

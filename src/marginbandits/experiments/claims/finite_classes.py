@@ -5,21 +5,33 @@
     policies (Exp4)         √(2KT ln N)
 
 Bounds are on expected regret: the mean over seeds, its 95% interval included, must lie below in every world and at
-every T where the bound can be exceeded. How many single runs do is shown beside it.
+every T where the bound is below uniform play's regret. How many single runs do is shown beside it. In the first two
+worlds losses are fixed beforehand. In the third they react to what is played: contexts and class are the same for all
+seeds, and regret is over min_f E, the expectation inside, which is what the theorem bounds there.
 """
 
 from collections.abc import Iterable, Mapping
 
 from marginbandits.experiments.claims.claim import Claim, Finding, Parameters, Results
 from marginbandits.experiments.claims.figures import growth
-from marginbandits.experiments.claims.finite import MARGIN, SURROGATES, K, N, environment, linear_class, play
+from marginbandits.experiments.claims.finite import (
+    MARGIN,
+    SURROGATES,
+    K,
+    N,
+    environment,
+    linear_class,
+    play,
+    to_the_mean,
+)
 from marginbandits.experiments.claims.judging import bounded
 from marginbandits.experiments.claims.measuring import NOTHING, OPPOSITE, control
 from marginbandits.learners import ExponentialWeights
 
 __all__ = ["CLAIM"]
 
-WORLDS = ("stochastic", "switching", "adaptive adversary")
+ADAPTIVE = "adaptive adversary"
+WORLDS = ("stochastic", "switching", ADAPTIVE)
 STATED = {
     "ramp": "K √(2T ln N) over min_f Σ <ℓ, φ(f)>",
     "hinge": "√(2 V₁ T ln N)/K over (1/K) min_f Σ <ℓ, ψ(f)>",
@@ -30,9 +42,10 @@ STATED = {
 
 def measure(surrogate: str, world: str, T: int, seed: int, broken: str = "") -> Mapping[str, float]:
     """One learner tuned for T rounds, in one world."""
-    weights = linear_class(seed)
+    drawn = 0 if world == ADAPTIVE else seed
+    weights = linear_class(drawn)
     agent = ExponentialWeights(K, regressors=weights, surrogate=surrogate, margin=MARGIN, horizon=T, seed=seed)
-    return play(agent, weights, environment(world, T, seed), [MARGIN], broken)
+    return play(agent, weights, environment(world, T, drawn), [MARGIN], broken)
 
 
 def units(quick: bool) -> list[Parameters]:
@@ -56,6 +69,13 @@ def _planned(sizes: Iterable[tuple[int, int]]) -> list[Parameters]:
 
 def judge(results: Results) -> Finding:
     """For each surrogate the world and horizon that came closest to the bound, and the share of runs under it."""
+    results = Results(
+        one
+        for _, mine in results.split("surrogate")
+        for world, there in mine.split("world")
+        for _, runs in there.split("T")
+        for one in (to_the_mean(runs) if world == ADAPTIVE else runs)
+    )
     lines = []
     for surrogate, mine in results.split("surrogate"):
         name = "Exp4" if surrogate == "policy" else f"the {surrogate}" + " margin" * (surrogate == "relative")
@@ -68,7 +88,8 @@ def judge(results: Results) -> Finding:
     note = (
         f"K = {K} actions, N = {N} linear regressors on the corners of a simplex, γ = {MARGIN:.3f}, the widest; fixed "
         "learning rate, μ = 0. The first world has 10% of labels wrong, the second exchanges the actions after 60% of "
-        "the rounds, in the third an adversary charges the favourite."
+        "the rounds, in the third an adversary charges the favourite, and regret is over min_f E, not over the least "
+        "realised total, of which nothing is promised."
     )
     return Finding(lines, charts, [note, "Where mean regret is below 1, or negative, it is drawn at 1."])
 

@@ -1,21 +1,22 @@
 """Verdicts of bounds and of exponents, in one place.
 
-A bound is *vacuous* on rounds where nothing could exceed it: where it is above `most`, what the worst play would have
-had as regret there. Only cells where it is below are judged; if there are none the verdict is "vacuous", with the T
-from which the bound would say something. Bounds are on expected regret: the mean over seeds, its 95% interval included,
-must lie below in every cell that is judged; where a claim says so, a share of single runs must, too.
+A bound is *vacuous* on rounds where uniform play keeps it, too: where it is not below `uniform`, the regret that play
+at random would have had there. Only cells where it is below are judged; if there are none the verdict is "vacuous",
+with the T from which the bound would say something. Bounds are on expected regret: the mean over seeds, its 95%
+interval included, must lie below in every cell that is judged; where a claim says so, a share of single runs must, too.
 
-An exponent is compared with that of the bound over the same T, not with a round number, and with a rival's: the
-exponent that would make the claim worthless (linear growth, or the rate that the paper improves on). It is not seen if
-its interval lies above the bound's, and undecided if it reaches from the bound's to the rival's; where a claim has two
-sides ("grows like"), an interval below the bound's says that growth is slower.
+An exponent is compared with that of the bound over the same T, not with a round number. That it is at most that *holds*
+if its whole interval is, up to a tolerance; it is *not seen* if its whole interval is above, and *undecided* otherwise,
+so that fewer seeds never help. The tolerance is `TOLERANCE`, or half of the distance to a rival's exponent where that
+is less: the exponent that would make the claim worthless (linear growth, or the rate that the paper improves on).
+Where a claim has two sides ("grows like"), an interval that reaches further below says that the upper side holds.
 
->>> grown(Interval(0.52, 0.50, 0.54), 0.54, rival=2 / 3).value
-'holds at reachable T'
->>> [grown(Interval(x, x - 0.02, x + 0.02), 0.54, rival=2 / 3, both=True).value for x in (0.63, 0.20)]
-['not seen at reachable T', 'upper side holds, grows slower']
->>> grown(Interval(0.5, 0.3, 0.7), 0.54, rival=2 / 3).value  # too wide to tell
+>>> [grown(Interval(x, x - 0.02, x + 0.02), 0.5, rival=2 / 3).value for x in (0.52, 0.51 + TOLERANCE, 0.63)]
+['holds at reachable T', 'not seen at reachable T', 'not seen at reachable T']
+>>> grown(Interval(0.5, 0.4, 0.6), 0.5, rival=2 / 3).value  # too wide to tell
 'undecided'
+>>> [grown(Interval(x, x - 0.02, x + 0.02), 0.5, rival=2 / 3, both=True).value for x in (0.5, 0.2)]
+['holds at reachable T', 'upper side holds']
 """
 
 import math
@@ -26,9 +27,16 @@ from marginbandits.evaluation import Interval
 from marginbandits.experiments.claims.claim import Line, Results, Verdict, shown, slope
 from marginbandits.experiments.claims.measuring import FARTHEST
 
-__all__ = ["bounded", "exponent", "grown", "grows", "under", "worst_of"]
+__all__ = ["TOLERANCE", "bounded", "exponent", "grown", "grows", "learns", "under", "worst_of"]
 
-_WORSE = [Verdict.HOLDS, Verdict.REACHED, Verdict.SLOWER, Verdict.UNDECIDED, Verdict.UNSEEN, Verdict.FAILS]
+TOLERANCE = 1.0 / 24.0
+"""Half of 3/4 - 2/3, the least that rates of the paper with their own learners differ by: no exponent is within it of
+both."""
+
+LEARNS = 0.9
+"""Of uniform play's regret: whoever has less has learnt something."""
+
+_WORSE = [Verdict.HOLDS, Verdict.REACHED, Verdict.UPPER, Verdict.UNDECIDED, Verdict.UNSEEN, Verdict.FAILS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +47,23 @@ class _Cell:
     T: int
     regret: Interval
     bound: float
-    most: float
+    uniform: float
     useful: float
     under: int
     runs: int
 
     @classmethod
     def of(cls, name: str, runs: Results) -> "_Cell":
-        bound, most, useful = (float(runs.values(one).mean()) for one in ("bound", "most", "useful"))
+        bound, uniform, useful = (float(runs.values(one).mean()) for one in ("bound", "uniform", "useful"))
         under = int((runs.values("regret") <= runs.values("bound")).sum())
         T = int(runs.each("T")[0])
-        return cls(f"{name}, T = {T:,}".lstrip(", "), T, runs.interval("regret"), bound, most, useful, under, len(runs))
+        name, regret = f"{name}, T = {T:,}".lstrip(", "), runs.interval("regret")
+        return cls(name, T, regret, bound, uniform, useful, under, len(runs))
 
     @property
     def bites(self) -> bool:
-        return self.bound < self.most
+        """Whether uniform play would break it."""
+        return self.bound < self.uniform
 
     @property
     def share(self) -> float:
@@ -85,24 +95,24 @@ def bounded(claim: str, stated: str, runs: Mapping[str, Results], digits: int = 
     per_round = sorted({f"{one.bound / one.T:.3f}" for one in biting or cells}, key=float)
     spread = f"bound/T {' to '.join(dict.fromkeys((per_round[0], per_round[-1])))}"
     if not biting:
-        at = min(cells, key=lambda one: one.bound / one.most if one.most > 0 else math.inf)
+        at = min(cells, key=lambda one: one.bound / one.uniform if one.uniform > 0 else math.inf)
         words = (
-            f"{shown(at.regret, digits)} of {at.bound:,.{digits}f} ({at.name}), where no play could have had more than "
-            f"{at.most:,.{digits}f}; {spread}; {_from(at.useful)}"
+            f"{shown(at.regret, digits)} of {at.bound:,.{digits}f} ({at.name}), under which uniform play is too, with "
+            f"{at.uniform:,.{digits}f}; {spread}; {_from(at.useful)}"
         )
-        return Line(claim, stated, words, Verdict.VACUOUS)
+        return Line(claim, stated, words, Verdict.VACUOUS, len(cells))
     at = max(biting, key=lambda one: one.share)
     kept, total = sum(one.under for one in biting), sum(one.runs for one in biting)
     words = (
-        f"closest ({at.name}): {shown(at.regret, digits)} of {at.bound:,.{digits}f}, where {at.most:,.{digits}f} could "
-        f"be lost; {spread}; {kept / total:.1%} of {total:,} runs under it"
+        f"closest ({at.name}): {shown(at.regret, digits)} of {at.bound:,.{digits}f}, where uniform play has "
+        f"{at.uniform:,.{digits}f}; {spread}; {kept / total:.1%} of {total:,} runs under it"
     )
     idle = [one for one in cells if not one.bites]
     if idle:
         first = min(idle, key=lambda one: one.useful)
         words += f"; vacuous in {len(idle)} of {len(cells)} cells ({first.name}: {_from(first.useful)})"
     found = worst_of(under(one.regret, one.bound) for one in biting)
-    return Line(claim, stated, words, found if kept >= share * total else Verdict.FAILS)
+    return Line(claim, stated, words, found if kept >= share * total else Verdict.FAILS, len(biting))
 
 
 def _from(useful: float) -> str:
@@ -122,11 +132,19 @@ def exponent(runs: Results, over: str, of: str = "bound") -> float:
 
 def grown(found: Interval, stated: float, *, rival: float, floor: float = -math.inf, both: bool = False) -> Verdict:
     """An exponent against the bound's and a rival's above it; below `floor` there is no growth to speak of."""
-    if found.low > stated or found.high <= floor:
+    near = min(TOLERANCE, max(0.5 * (rival - stated), 0.0))
+    if found.high <= floor:
         return Verdict.UNSEEN
-    if found.high >= rival or found.low <= floor:
-        return Verdict.UNDECIDED
-    return Verdict.SLOWER if both and found.high < stated else Verdict.REACHED
+    if found.high > stated + near or found.low <= floor:
+        return Verdict.UNSEEN if found.low > stated else Verdict.UNDECIDED
+    return Verdict.UPPER if both and found.low < stated - near else Verdict.REACHED
+
+
+def learns(runs: Results, over: str) -> Verdict:
+    """Whether regret is a tenth less than uniform play's all along: where it is not, slow growth is no merit."""
+    cells = [(one.interval("regret"), LEARNS * float(one.values("uniform").mean())) for _, one in runs.split(over)]
+    found = worst_of(under(regret, limit) for regret, limit in cells)
+    return {Verdict.HOLDS: Verdict.REACHED, Verdict.FAILS: Verdict.UNSEEN}.get(found, found)
 
 
 def grows(
@@ -138,11 +156,20 @@ def grows(
     where: str,
     floor: float = -math.inf,
     both: bool = False,
+    learnt: Iterable[Verdict] = (),
 ) -> Line:
-    """Measured exponents, each with the exponent of its bound on the same grid; the worst verdict is the line's."""
+    """Measured exponents, each with the exponent of its bound on the same grid; the worst verdict is the line's.
+
+    Who learns nothing has regret that grows like T, but not with anything else: `learnt` is what `learns` says there.
+    """
     each = [grown(one, bound, rival=rival, floor=floor, both=both) for one, bound in found.values()]
     words = "; ".join(
         f"exponent {shown(one, 2)} where the bound has {bound:.2f}" + f" ({name})" * bool(name)
         for name, (one, bound) in found.items()
     )
-    return Line(claim, f"{stated}; rival exponent {rival:.3g}", f"{words}, {where}", worst_of(each))
+    levels = list(learnt)
+    if levels:
+        less = worst_of(levels) is Verdict.REACHED
+        where += f"; regret is {'' if less else 'not '}a tenth less than uniform play's all along"
+    verdict = worst_of([*each, *levels])
+    return Line(claim, f"{stated}; rival exponent {rival:.3g}", f"{words}, {where}", verdict, len(each))

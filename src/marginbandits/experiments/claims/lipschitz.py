@@ -135,6 +135,7 @@ def judge(results: Results) -> Finding:
                     f"T^{exponent:.3f} against {stated}",
                     f"exponent {exponents[name].mean:.2f}, larger by {shown(less, 2)} on the same data",
                     verdict(less.low > 0.0, rate=True),
+                    1,
                 )
             )
         groups = {NAMES[name]: one for name, one in mine.split("learner")}

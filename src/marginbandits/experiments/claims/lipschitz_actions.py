@@ -97,6 +97,7 @@ def judge(results: Results) -> Finding:
             "two actions for ever: linear",
             f"exponent {shown(found['fixed'], 2)}, larger by {shown(interval(each['fixed'] - each['net']), 2)}",
             verdict(interval(each["fixed"] - each["net"]).low > 0.0, rate=True),
+            1,
         ),
     ]
     groups = {"net of radius ε": net, "two actions": results.where(learner="fixed")}

@@ -68,6 +68,7 @@ def judge(results: Results) -> Finding:
                 f"loses {shown(gap, 1)} more than {best}, the best of {len(names)} in hindsight; price/T "
                 f"{price / T:.3f}, where the worst of them loses {_worst(mine, names, best):.2f} T more",
                 under(gap, price) if price < T * _worst(mine, names, best) else Verdict.VACUOUS,
+                1,
             )
         )
         claim = f"Regret against the best pair of regressor and margin ({world})"

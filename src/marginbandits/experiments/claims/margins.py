@@ -157,6 +157,7 @@ def _lines(found: Losses) -> list[Line]:
             "HingeLMC does not lose less than LinUCB, beyond the interval; LinUCB(fourier) (control) loses more",
             f"{shown(more)} more than LinUCB; {found.said('HingeLMC', 'LinUCB(fourier)')}",
             verdict(more.high >= 0.0 and curved > max(raw, found["HingeLMC"])),
+            1,
         ),
     ]
 
@@ -170,6 +171,7 @@ def _raw(world: str, found: Losses, control: str) -> Line:
         f"{shown(more)} more than LinUCB's {found['LinUCB']:.3f}; {name} {found[control]:.3f}; with a margin, HingeLMC "
         f"loses {shown(margin)} more",
         verdict(more.low <= 0.0 and found[control] >= max(found["Mixture"], found["LinUCB"]) + 0.01),
+        1,
     )
 
 

@@ -42,17 +42,17 @@ def played(learner: Learner, environment: Environment, broken: str = "") -> Trac
     return replace(trace, losses=trace.all_losses[np.arange(len(trace.actions)), trace.actions])
 
 
-def limits(bound: Callable[[int], Bound], T: int, most: float, *, scale: float = 1.0) -> Mapping[str, float]:
-    """What `judging.bounded` asks of an experiment: the bound, `most`, and the T from which the one is below the other.
+def limits(bound: Callable[[int], Bound], T: int, uniform: float, *, scale: float = 1.0) -> Mapping[str, float]:
+    """What `judging.bounded` asks of an experiment: the bound, `uniform`, and the T from which it is above the bound.
 
-    `most` is the largest regret that any play could have had on these rounds, and scales with T. `scale` multiplies the
-    bound, for controls.
+    `uniform` is the regret that uniform play has on these rounds, and scales with T: a bound that it keeps, too, says
+    nothing of learning. `scale` multiplies the bound, for controls.
 
     >>> {name: round(value) for name, value in limits(lambda T: Bound("", {"": 10.0 * T**0.5}, T), 900, 450.0).items()}
-    {'bound': 300, 'most': 450, 'useful': 401}
+    {'bound': 300, 'uniform': 450, 'useful': 401}
     """
-    useful = useful_from(bound, per_round=max(most / T, 1e-9) / scale, least=16, most=FARTHEST)
-    return {"bound": scale * bound(T).value, "most": most, "useful": float(useful or FARTHEST)}
+    useful = useful_from(bound, per_round=max(uniform / T, 1e-9) / scale, least=16, most=FARTHEST)
+    return {"bound": scale * bound(T).value, "uniform": uniform, "useful": float(useful or FARTHEST)}
 
 
 def with_broken(units: Iterable[Parameters], broken: str) -> list[Parameters]:

@@ -19,7 +19,7 @@ from marginbandits.experiments.claims.claim import Claim, Finding, Parameters, R
 from marginbandits.experiments.claims.figures import growth
 from marginbandits.experiments.claims.hinge_lmc import BANDITRON
 from marginbandits.experiments.claims.judging import bounded, exponent, grows
-from marginbandits.experiments.claims.measuring import OPPOSITE, control, limits
+from marginbandits.experiments.claims.measuring import NOTHING, OPPOSITE, control, limits
 from marginbandits.policies import proportional
 from marginbandits.samplers import HingePotential, hit_and_run, uniform_ball
 from marginbandits.surrogates import Hinge
@@ -51,7 +51,7 @@ def measure(pair: str, d: int, T: int, seed: int, broken: str = "") -> Mapping[s
         law = proportional(hinge(np.stack([scores, -scores], 1))).mean(0)
         regret += float(law[1 - label])
         action = int(rng.random() >= law[0])
-        if (action == label) == (broken != OPPOSITE):
+        if broken == NOTHING or (action == label) == (broken != OPPOSITE):
             continue
         rows.append(x if action == 0 else -x)
         weights.append(eta / law[action])
@@ -61,7 +61,7 @@ def measure(pair: str, d: int, T: int, seed: int, broken: str = "") -> Mapping[s
             stays = inside(moved)
             theta = np.where(stays[:, None], moved, theta)
             tried, kept = tried + PARTICLES, kept + int(stays.sum())
-    found = limits(lambda rounds: hinge_ew_ideal(Setting(d, 2, rounds, MARGIN)), T, float(T))
+    found = limits(lambda rounds: hinge_ew_ideal(Setting(d, 2, rounds, MARGIN)), T, 0.5 * T)
     return {"regret": regret, "kept": kept / max(tried, 1), **found}
 
 
@@ -138,5 +138,5 @@ CLAIM = Claim(
     measure,
     units,
     judge,
-    controls=(control(OPPOSITE, _few),),
+    controls=(control(NOTHING, _few), control(OPPOSITE, _few)),
 )

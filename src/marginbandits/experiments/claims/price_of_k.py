@@ -13,9 +13,8 @@ from marginbandits.environments import Oblivious
 from marginbandits.evaluation import interval
 from marginbandits.experiments.claims.claim import Claim, Finding, Parameters, Results, slope, slopes
 from marginbandits.experiments.claims.figures import growth
-from marginbandits.experiments.claims.judging import bounded, exponent, grows
-from marginbandits.experiments.claims.measuring import control, limits
-from marginbandits.experiments.simulate import simulate
+from marginbandits.experiments.claims.judging import bounded, exponent, grows, learns
+from marginbandits.experiments.claims.measuring import NOTHING, control, limits, played
 from marginbandits.learners import ExponentialWeights
 
 __all__ = ["CLAIM"]
@@ -33,12 +32,12 @@ def measure(surrogate: str, K: int, T: int, seed: int, broken: str = "") -> Mapp
     weights = (K * (choices[:, None] == np.arange(K)[:, None]) - 1.0) / (K - 1.0)  # scores of the margin 1/(K - 1)
     cells = rng.integers(CELLS, size=T)
     losses = 1.0 - np.eye(K)[choices[0, cells]]
-    horizon = T * (K * K if broken else 1)
+    horizon = T * (K * K if broken == SMALL else 1)
     agent = ExponentialWeights(
         K, regressors=weights, surrogate=surrogate, margin=1.0 / (K - 1.0), horizon=horizon, seed=seed
     )
-    trace = simulate(agent, Oblivious.of(np.eye(CELLS)[cells], losses))
-    return {"regret": float((trace.laws * losses).sum()), **limits(agent.bound, T, float(T))}
+    trace = played(agent, Oblivious.of(np.eye(CELLS)[cells], losses), broken)
+    return {"regret": float((trace.laws * losses).sum()), **limits(agent.bound, T, T * (1.0 - 1.0 / K))}
 
 
 def units(quick: bool) -> list[Parameters]:
@@ -69,7 +68,15 @@ def judge(results: Results) -> Finding:
         rival = 1.0 if surrogate == "policy" else 1.5
         stated = f"like {BOUNDS[surrogate]}"
         lines.append(
-            grows(f"How regret of {name} grows with K", stated, {"": found}, rival=rival, where=where, both=True)
+            grows(
+                f"How regret of {name} grows with K",
+                stated,
+                {"": found},
+                rival=rival,
+                where=where,
+                both=True,
+                learnt=[learns(mine, "K")],
+            )
         )
     ramp, policy = (results.where(surrogate=one) for one in ("ramp", "policy"))
     apart = interval(slopes(ramp, "K", "regret") - slopes(policy, "K", "regret"))
@@ -83,6 +90,7 @@ def judge(results: Results) -> Finding:
             where=where,
             floor=0.0,
             both=True,
+            learnt=[learns(ramp, "K"), learns(policy, "K")],
         )
     )
     chart = growth(f"Regret at T = {T:,}", {s: results.where(surrogate=s) for s in NAMES}, over="K")
@@ -102,5 +110,5 @@ CLAIM = Claim(
     measure,
     units,
     judge,
-    controls=(control(SMALL, _few),),
+    controls=(control(SMALL, _few), control(NOTHING, _few)),
 )

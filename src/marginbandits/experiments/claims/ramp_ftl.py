@@ -102,12 +102,14 @@ def judge(results: Results) -> Finding:
             f"from the hinge's minimiser alone: exponent {shown(found['stuck'], 2)}, regret larger by "
             f"{shown(more['stuck'], 0)} than {shown(last['ramp'], 0)} at T = {max(horizons):,}",
             sure["stuck"],
+            1,
         ),
         Line(
             "The hinge's leader gives the rule up",
             "its theorem is about the hinge's benchmark, which is larger here",
             f"exponent {shown(found['hinge'], 2)}, regret larger by {shown(more['hinge'], 0)}",
             sure["hinge"],
+            1,
         ),
     ]
     groups = {NAMES[name]: one for name, one in results.split("learner")}

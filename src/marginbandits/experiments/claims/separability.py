@@ -133,6 +133,7 @@ def judge(results: Results) -> Finding:
                     float(mine.values("multiclass").max()) <= 1e-9 and exponent.low > 0.5 and exponent.high >= 1.0,
                     rate=True,
                 ),
+                1,
             )
         )
     charts = [

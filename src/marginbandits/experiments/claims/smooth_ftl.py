@@ -13,7 +13,7 @@ from marginbandits.environments import HingeRealizable
 from marginbandits.evaluation import Interval
 from marginbandits.experiments.claims.claim import Claim, Finding, Parameters, Results, slope
 from marginbandits.experiments.claims.figures import growth
-from marginbandits.experiments.claims.judging import bounded, exponent, grows
+from marginbandits.experiments.claims.judging import bounded, exponent, grows, learns
 from marginbandits.experiments.claims.measuring import NOTHING, control, limits, played
 from marginbandits.learners import SmoothFTL
 from marginbandits.theory import Game, Power, ftl, ftl_rate
@@ -37,9 +37,9 @@ def measure(vary: str, version: str, T: int, share: float, seed: int, broken: st
     best = np.eye(K)[env.best_scores.argmax(1)]
     means = best * noise + (1.0 - best) * (1.0 - noise / (K - 1))
     regret = float((played(agent, env, broken).laws * means).sum() - means.min(1).sum())
-    most = float((means.max(1) - means.min(1)).sum())
+    uniform = float((means.mean(1) - means.min(1)).sum())
     wrong = broken == CONSTANT
-    found = limits(lambda rounds: ftl(Power(2.0), Game(K, rounds, margin)), T, most, scale=1e-6 if wrong else 1.0)
+    found = limits(lambda rounds: ftl(Power(2.0), Game(K, rounds, margin)), T, uniform, scale=1e-6 if wrong else 1.0)
     return {"regret": regret, "rate": 1.0 if wrong else ftl_rate(2.0, Game(K, T, margin)).value, **found}
 
 
@@ -71,7 +71,8 @@ def judge(results: Results) -> Finding:
     falls, stated = slope(down, "share", "regret"), -exponent(down, "share", "rate")
     inverse = Interval(-falls.mean, -falls.high, -falls.low)
     claim, where = f"SmoothFTL with {VERSIONS['proof']}: growth with 1/γ", f"at T = {down.each('T')[0]:,}"
-    lines.append(grows(claim, "at most γ^{-2/3}", {"": (inverse, stated)}, rival=1.0, where=where))
+    level = [learns(down, "share")]
+    lines.append(grows(claim, "at most γ^{-2/3}", {"": (inverse, stated)}, rival=1.0, where=where, learnt=level))
     claim = "SmoothFTL's regret under the theorem's bound, with its proof's constants (E16)"
     lines.append(
         bounded(claim, "at most μKT + (1/K) Σ 2^{m+1} Dev(2^{m-1}), entropy ε^-2", dict(over.split("version")))

@@ -2,13 +2,14 @@
 
 The target is P ∝ exp(-F) on the unit ball, F the potential of T random rounds. The chain starts at 0 and makes N steps
 of size α = R²/N, with λ and u from τ and the history's own G, and the smoothing in closed form (m = ∞). Both laws are
-seen through n points; in one dimension W₁ is a difference of quantiles, in more the least assignment. n points of the
-target itself are at a distance too, the *floor*, so
+seen through n points; in one dimension W₁ is a difference of quantiles, in more the least assignment. Points of one law
+are at a distance, too, so that on average that of points is the larger:
 
-    W₁(law, P) is judged by   W₁(n points of the law, n points of P) - W₁(n points of P, n others of P)   <= τ = 1/(L√T)
+    W₁(law, P) <= E W₁(n points of the law, n points of P),  which is judged as it is    <= τ = 1/(L√T)
 
-The theorem asks for N of 10^100 and more; here it is seen how many do. T is such that one step is not enough: it ends
-further than τ from the target, and so does whoever makes no more.
+with n such that points of the target itself are well within τ of each other. The theorem asks for N of 10^100 and more;
+here it is seen how many do. T is such that one step is not enough: it ends further than τ from the target, and so does
+whoever makes no more. The target itself, moved by τ, does not hold, and moved by 2τ it fails.
 """
 
 import math
@@ -29,14 +30,15 @@ from marginbandits.types import Array
 
 __all__ = ["CLAIM"]
 
-K, T, MARGIN = 2, 400, 0.5
-POINTS = {1: 1000, 2: 400, 3: 400}  # by d; sorting is cheaper than the least assignment
+K, T, MARGIN = 2, 100, 0.5
+POINTS = {1: 1000, 2: 600, 3: 1600}  # by d; sorting is cheaper than the least assignment
 ONE_STEP = "one step, whatever N"
+MOVED = {"the target itself, moved by τ": 1.0, "the target itself, moved by 2τ": 2.0}
 L = math.sqrt(0.5)
 
 
 def measure(d: int, steps: int, seed: int, broken: str = "") -> Mapping[str, float]:
-    """W₁ of chains to the target, less the floor; told the opposite, they go up where F does."""
+    """W₁ of chains to the target, by points; told the opposite, they go up where F does."""
     steps = 1 if broken == ONE_STEP else steps
     rng = np.random.default_rng([seed, d])
     setting = Setting(d, K, T, MARGIN, lipschitz=L)
@@ -44,6 +46,11 @@ def measure(d: int, steps: int, seed: int, broken: str = "") -> Mapping[str, flo
     rows = L * ball(rng.standard_normal((T // 4, d)) + 0.7, 1.0)
     F = HingePotential(rows, tuned.eta * rng.uniform(1.0, 2.0 * K, len(rows)), MARGIN)
     tau, G = tuned.accuracy, F.lipschitz
+    target, other = _target(F, d, rng), _target(F, d, rng)
+    found = {"floor": wasserstein(target, other), "tau": tau, "N": tuned.log10_steps}
+    if broken in MOVED:
+        other[:, 0] += MOVED[broken] * tau
+        return {**found, "distance": wasserstein(target, other)}
     gradient = F.smoothed_gradient(tau / (8.0 * G * math.sqrt(d)))
     draws = projected_langevin(
         lambda points: -gradient(points) if broken == OPPOSITE else gradient(points),
@@ -54,9 +61,7 @@ def measure(d: int, steps: int, seed: int, broken: str = "") -> Mapping[str, flo
         n_steps=steps,
         ridge=tau / 8.0,
     )
-    target, other = _target(F, d, rng), _target(F, d, rng)
-    floor = wasserstein(target, other)
-    return {"distance": wasserstein(draws, target) - floor, "floor": floor, "tau": tau, "N": tuned.log10_steps}
+    return {**found, "distance": wasserstein(draws, target)}
 
 
 def _target(F: HingePotential, d: int, rng: np.random.Generator) -> Array:
@@ -99,13 +104,14 @@ def judge(results: Results) -> Finding:
             Line(
                 f"Algorithm 2's law is within τ of its target, d = {d}",
                 f"W₁ <= τ = {tau:.3f} after N = 10^{float(near.values('N')[0]):.0f} steps",
-                f"{shown(found, 3)} after {most:,} steps, {shown(far, 3)} after {min(mine.each('steps'))} "
-                f"(above a floor of {float(near.values('floor').mean()):.3f} of {POINTS[d]} points)",
+                f"{shown(found, 3)} after {most:,} steps, {shown(far, 3)} after {min(mine.each('steps'))}, of "
+                f"{POINTS[d]} points each; two such samples of the target {float(near.values('floor').mean()):.3f}",
                 under(found, tau),
+                1,
             )
         )
     chart = growth(
-        "W₁ above the floor (dashed: τ)",
+        "W₁ of points (dashed: τ)",
         {f"d = {d}": mine for d, mine in results.split("d")},
         over="steps",
         of="distance",
@@ -129,5 +135,5 @@ CLAIM = Claim(
     units,
     judge,
     errata=(7,),
-    controls=(control(ONE_STEP, _few), control(OPPOSITE, _few)),
+    controls=(control(ONE_STEP, _few), control(OPPOSITE, _few), *(control(moved, _few) for moved in MOVED)),
 )

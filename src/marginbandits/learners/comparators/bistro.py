@@ -44,6 +44,7 @@ from marginbandits import laws
 from marginbandits.contexts import Batch
 from marginbandits.learners.perturbed import PerturbedLearner
 from marginbandits.learners.policy_class import Columns
+from marginbandits.state import Field, zeros
 from marginbandits.theory import Bound, bistro_regret, bistro_scale
 from marginbandits.types import Array
 
@@ -62,11 +63,13 @@ class BISTRO(PerturbedLearner):
 
     def bound(self) -> Bound:
         """What the theory promises over the horizon."""
-        return bistro_regret(self.n_policies, self.n_actions, self.horizon, plus=self.plus)
+        return self._on_contexts(bistro_regret(self.n_policies, self.n_actions, self.horizon, plus=self.plus))
 
     def _parts(self) -> Any:
         self._span = self.scale
-        return super()._parts()
+        self._present = zeros((len(self.contexts) if self.transductive else 0, self.n_actions))
+        farthest = 2.0 * self._span
+        return {**super()._parts(), "present": Field(self._present, -farthest, farthest)}
 
     def _law(self, one: Batch) -> Array:
         return laws.floored(super()._law(one), one, 1.0 / self._span)
@@ -75,16 +78,33 @@ class BISTRO(PerturbedLearner):
         return self._span if self._rng.random() * self._span * probability < loss else 0.0
 
     def _perturbation(self, rng: np.random.Generator) -> Array:
-        """Σ 2 ε_s Z_s over the rounds to come, by their column and action."""
-        counts, left = self._pool.counts, self.horizon - self._learnt()
+        """Σ 2 ε_s Z_s over the rounds to come, by their column and action.
+
+        Of the contexts to come one will be the next round's, which is not to come any more: what one of each column is
+        charged is kept apart, for `_noise` to take off.
+        """
+        counts, left = self._pool.counts, max(self.horizon - self._learnt() - 1, 0)  # s > t, the round that is next
         share = self.n_actions / self._span if self.plus else 1.0
         # Binomials by `multinomial`: NumPy's `binomial` of an array leaks a few bytes a call.
         if self.transductive:
-            n = rng.multinomial(counts, [share, 1.0 - share])[:, 0]
+            n = rng.multinomial(np.maximum(counts - 1, 0), [share, 1.0 - share])[:, 0]
         else:
             n = rng.multinomial(rng.binomial(left, share), counts / counts.sum())
         signs = rng.multinomial(np.repeat(n[:, None], self.n_actions, axis=1), [0.5, 0.5])
-        return np.asarray(2.0 * self._span * (signs[..., 0] - signs[..., 1]))
+        noise = np.asarray(2.0 * self._span * (signs[..., 0] - signs[..., 1]))
+        if self.transductive:
+            self._journal.keep(self._present)
+            there = (counts > 0) & (rng.random(len(counts)) < share)
+            self._present[: len(counts)] = 2.0 * self._span * there[:, None] * rng.choice([-1.0, 1.0], noise.shape)
+            noise += self._present[: len(counts)]
+        return noise
+
+    def _noise(self, one: Batch) -> Array:
+        if not self.transductive:
+            return self._noise_now
+        column = self._column(one, self._everything)
+        at = self._pool.place(column)
+        return self._noise_now if at < 0 else self._noise_now - self._present[at][column]
 
 
 class BISTROPlus(BISTRO):

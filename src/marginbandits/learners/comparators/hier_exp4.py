@@ -33,6 +33,7 @@ nonparametric learning".
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, ClassVar, Unpack
 
 import numpy as np
@@ -104,7 +105,8 @@ class HierExp4(MetricContexts):
         """What the theory promises for the horizon, once the tree is built."""
         if self._map is None:
             raise ValueError("bound must wait for the first round learnt: the tree is built for its contexts")
-        return self._tuned(len(self._low), len(self._near) - 1, self._floor, 0)
+        bound = self._tuned(len(self._low), len(self._near) - 1, self._floor, 0)
+        return replace(bound, conditions={"T rounds at most": int(self._visits[0][0]) <= self.horizon})
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         width, K = self._point_width(shape, n_features), self.n_actions

@@ -60,8 +60,18 @@ class OFUL(RidgeLearner):
         self.delta, self.noise, self.norm = delta, noise, norm
 
     @validated
-    def bound(self, rounds: Count, dimension: Count) -> Bound:
-        """What the theory promises for so many rounds, in D = `dimension` columns: Kd, or d of K x d contexts."""
+    def bound(
+        self,
+        rounds: Count,
+        dimension: Count,
+        *,
+        context: Annotated[float, Real(0, 1e30)] = 1.0,
+        mean: Annotated[float, Real(0, 1e30)] = 1.0,
+    ) -> Bound:
+        """What the theory promises for so many rounds, in D = `dimension` columns: Kd, or d of K x d contexts.
+
+        `context` and `mean` are the largest ‖z‖ and |<θ*, z>|, which it needs to be at most 1; nobody checks rounds.
+        """
         return oful_regret(
             dimension,
             rounds,
@@ -69,6 +79,8 @@ class OFUL(RidgeLearner):
             noise=self.noise,
             norm=self.norm,
             regularisation=self.regularisation,
+            context=context,
+            mean=mean,
         )
 
     @property

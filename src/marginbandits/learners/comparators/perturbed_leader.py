@@ -56,7 +56,12 @@ class ContextualFTPL(PerturbedLearner):
 
     def _promised(self) -> Bound:
         d = self.SAMPLE if self.contexts is None else len(self._pool.columns)
-        return perturbed_leader_regret(self.n_policies, self.n_actions, self.horizon, d, transductive=self.transductive)
+        known = self.contexts is not None
+        apart = known and len(np.unique(self._pool.columns, axis=1).T) == self.n_policies
+        bound = perturbed_leader_regret(
+            self.n_policies, self.n_actions, self.horizon, d, transductive=self.transductive, separated=apart
+        )
+        return self._on_contexts(bound)
 
     def _parts(self) -> Parts:
         tuned = self._promised().parameters

@@ -93,9 +93,24 @@ class RegressorElimination(PolicyLearner):
         self._base = 0.0 if isinstance(self.regressors, np.ndarray) else 1.0 / n_actions
 
     def bound(self) -> Bound:
-        """What the theory promises over the horizon."""
-        return regressor_elimination_regret(
-            self.n_policies, self.n_actions, self.horizon, delta=self.delta, elimination=self.elimination
+        """What the theory promises over the horizon, unless no regressor can be right.
+
+        Σ (f*(x, a) - r)² is at most t/4 + √(t ln(1/δ)/2) with probability 1 - δ, for each term is in [0, 1], with the
+        variance of a reward in [0, 1] as its mean: all above that, none is right.
+        """
+        right = True
+        if self._map is not None:
+            t = self._learnt()
+            right = float(self._errors.min()) <= 0.25 * t + math.sqrt(0.5 * t * math.log(1.0 / self.delta)) + 1e-9
+        return self._on_contexts(
+            regressor_elimination_regret(
+                self.n_policies,
+                self.n_actions,
+                self.horizon,
+                delta=self.delta,
+                elimination=self.elimination,
+                right=right,
+            )
         )
 
     @property

@@ -303,9 +303,8 @@ class TestPolicies:
     def test_the_baseline_is_judged_by_what_was_held_back_too(self, opened: Opened) -> None:
         shop = opened(Settings(window=5, holdback=0.2), Policy(learner="Uniform"))
         shop.play(300)
-        baseline, uniform = judged(
-            shop.service.journal, "shop", {"baseline": Rival("baseline"), "uniform": Rival("uniform")}
-        )
+        rivals = {"baseline": Rival("baseline"), "uniform": Rival("uniform")}
+        _, baseline, uniform = judged(shop.service.journal, "shop", rivals, shop.loop.model.policy)
         assert baseline.low <= 0.5 <= baseline.high  # "hat" is right every second time
         assert uniform.low <= 0.5 <= uniform.high
         assert uniform.lift_low <= 0.0 <= uniform.lift_high

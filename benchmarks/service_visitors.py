@@ -1,6 +1,6 @@
 """How many visitors it takes until the page of the decision service says that the bandit earns more.
 
-    python benchmarks/service_visitors.py [--runs 40] [--seed 0]
+    python benchmarks/service_visitors.py [--runs 20] [--seed 0]
 
 Visitors click on the baseline at one rate, and on what the bandit chooses at another; it never chooses the baseline, so
 that nothing is known of both at once. Told is the median of the visitors that were needed, by the rate, by how much
@@ -50,7 +50,7 @@ def needed(rng: np.random.Generator, rate: float, lift: float, h: float) -> tupl
     """Visitors until the page says so, and the interval's half width in standard errors then."""
     more, gain = rate * (1.0 + lift), rate * lift
     per_visitor = more * (1.0 - more) / (1.0 - h) + rate * (1.0 - rate) / h
-    n = math.ceil(64.0 * per_visitor / gain**2) + 200
+    n = math.ceil(36.0 * per_visitor / gain**2) + 200
     y, gap = drawn(rng, rate, lift, h, n)
     times = np.unique(np.geomspace(10, n, LOOKS).astype(np.int64))
     found = lows(y, gap, 1.0 / min(h, 1.0 - h), times)
@@ -74,7 +74,7 @@ def same(rng: np.random.Generator) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=40)
+    parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)

@@ -72,6 +72,7 @@ SMALL: dict[str, list[str]] = {
     "python benchmarks/ratios.py": [],
     "python benchmarks/service_load.py": ["--seconds", "0.5", "--connections", "4"],
     "python benchmarks/service_coverage.py": ["--deployments", "2", "--hours", "3", "--rate", "20", "--jobs", "1"],
+    "python benchmarks/service_visitors.py": ["--runs", "1"],
     "python benchmarks/service_vowpal_wabbit.py": ["--events", "20"],
     "python benchmarks/smooth_ftl.py": ["--rounds", "50", "--rows", "3000"],
     "python benchmarks/smooth_ftl_theorem.py": ["--rounds", "4,5,6,7,8,9", "--seeds", "2"],

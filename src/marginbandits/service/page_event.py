@@ -20,8 +20,8 @@ MOST_EFFECTS, LONGEST = 5, 20_000
 """Entries that are shown to move a prediction; characters of a context."""
 _EFFECTS = (
     '<p class="note">An entry moves a prediction by what is predicted with it, less what would be with what is usual '
-    "in its place: a category's others, a number's mean, no such word. An entry of the context is named as it is there, "
-    "one within another by both, as in user.country; one of the action is its own, as in action's price.</p>"
+    "in its place: a category's others, a number's mean, no such word. An entry of the context is named as it is "
+    "there, one within another by both, as in user.country; one of the action as in action's price.</p>"
 )
 
 

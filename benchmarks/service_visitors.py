@@ -1,6 +1,6 @@
 """How many visitors it takes until the page of the decision service says that the bandit earns more.
 
-    python benchmarks/service_visitors.py [--runs 100] [--seed 0]
+    python benchmarks/service_visitors.py [--runs 20] [--seed 0]
 
 Visitors click on the baseline at one rate, and on what the bandit chooses at another; it never chooses the baseline, so
 that nothing is known of both at once. Told is the median of the visitors that were needed, by the rate, by how much
@@ -74,7 +74,7 @@ def same(rng: np.random.Generator) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)

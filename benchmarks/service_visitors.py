@@ -12,6 +12,7 @@ import argparse
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from marginbandits.evaluation.off_policy.sequences import boundary
 from marginbandits.service.running import LEVEL, RHO, Running, intervals
@@ -21,7 +22,7 @@ RATES, LIFTS, HOLDBACKS = (0.01, 0.03, 0.1, 0.3), (0.2, 0.5, 1.0), (0.05, 0.1, 0
 LOOKS = 400
 
 
-def paired(y: Array, gap: Array, most: float) -> tuple[Array, Array]:
+def paired(y: Array, gap: Array) -> tuple[Array, Array]:
     """The sum and the spread of a bounded `Running`, upward, after each visitor."""
     squares = gap**2
     c = (0.5 + np.cumsum(squares * y) - squares * y) / (1.0 + np.cumsum(squares) - squares)
@@ -31,9 +32,9 @@ def paired(y: Array, gap: Array, most: float) -> tuple[Array, Array]:
     return total, np.cumsum((x - guess) ** 2)
 
 
-def lows(y: Array, gap: Array, most: float, times: Array) -> Array:
+def lows(y: Array, gap: Array, most: float, times: npt.NDArray[np.int64]) -> Array:
     """The lower end of the lift after so many visitors."""
-    total, spread = paired(y, gap, most)
+    total, spread = paired(y, gap)
     unit = (1.0 + most) / 2.0
     room = unit * boundary(spread[times - 1] / unit**2, (1.0 - LEVEL) / 2.0, RHO)
     return np.asarray(2.0 * (total[times - 1] - room) / times - 1.0)

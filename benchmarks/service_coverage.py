@@ -154,8 +154,8 @@ def truths(closed: list[Event]) -> list[float]:
         [one.bandit for one in closed if not one.held],
         [one.baseline for one in closed if one.held],
         [one.baseline for one in closed],
+        [one.bandit - one.baseline for one in closed],
     )
-    several = (*several, [one.bandit - one.baseline for one in closed])
     return [math.fsum(one) / len(one) if one else math.nan for one in several]
 
 

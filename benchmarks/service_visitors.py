@@ -1,6 +1,6 @@
 """How many visitors it takes until the page of the decision service says that the bandit earns more.
 
-    python benchmarks/service_visitors.py [--runs 40] [--seed 0]
+    python benchmarks/service_visitors.py [--runs 20] [--seed 0]
 
 Visitors click on the baseline at one rate, and on what the bandit chooses at another; it never chooses the baseline, so
 that nothing is known of both at once. Told is the median of the visitors that were needed, by the rate, by how much
@@ -12,6 +12,7 @@ import argparse
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from marginbandits.evaluation.off_policy.sequences import boundary
 from marginbandits.service.running import LEVEL, RHO, Running, intervals
@@ -21,7 +22,7 @@ RATES, LIFTS, HOLDBACKS = (0.01, 0.03, 0.1, 0.3), (0.2, 0.5, 1.0), (0.05, 0.1, 0
 LOOKS = 400
 
 
-def paired(y: Array, gap: Array, most: float) -> tuple[Array, Array]:
+def paired(y: Array, gap: Array) -> tuple[Array, Array]:
     """The sum and the spread of a bounded `Running`, upward, after each visitor."""
     squares = gap**2
     c = (0.5 + np.cumsum(squares * y) - squares * y) / (1.0 + np.cumsum(squares) - squares)
@@ -31,9 +32,9 @@ def paired(y: Array, gap: Array, most: float) -> tuple[Array, Array]:
     return total, np.cumsum((x - guess) ** 2)
 
 
-def lows(y: Array, gap: Array, most: float, times: Array) -> Array:
+def lows(y: Array, gap: Array, most: float, times: npt.NDArray[np.int64]) -> Array:
     """The lower end of the lift after so many visitors."""
-    total, spread = paired(y, gap, most)
+    total, spread = paired(y, gap)
     unit = (1.0 + most) / 2.0
     room = unit * boundary(spread[times - 1] / unit**2, (1.0 - LEVEL) / 2.0, RHO)
     return np.asarray(2.0 * (total[times - 1] - room) / times - 1.0)
@@ -50,7 +51,7 @@ def needed(rng: np.random.Generator, rate: float, lift: float, h: float) -> tupl
     """Visitors until the page says so, and the interval's half width in standard errors then."""
     more, gain = rate * (1.0 + lift), rate * lift
     per_visitor = more * (1.0 - more) / (1.0 - h) + rate * (1.0 - rate) / h
-    n = math.ceil(64.0 * per_visitor / gain**2) + 200
+    n = math.ceil(36.0 * per_visitor / gain**2) + 200
     y, gap = drawn(rng, rate, lift, h, n)
     times = np.unique(np.geomspace(10, n, LOOKS).astype(np.int64))
     found = lows(y, gap, 1.0 / min(h, 1.0 - h), times)
@@ -74,7 +75,7 @@ def same(rng: np.random.Generator) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=40)
+    parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)

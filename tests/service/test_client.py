@@ -140,7 +140,8 @@ def test_everything_that_can_be_asked(tmp_path: Path) -> None:
         deadline = time.monotonic() + 30
         while shop.state().learnt < 5 and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert [one.rival for one in shop.evaluate({"new": {"learner": "RegCB"}})] == ["baseline", "uniform", "new"]
+        rivals = [one.rival for one in shop.evaluate({"new": {"learner": "RegCB"}})]
+        assert rivals == ["deciding", "baseline", "uniform", "new"]
         assert not shop.promote("RegCB").promoted
         assert shop.promote("RegCB", force=True).promoted
         assert shop.back(1).policy.learner == "Uniform"

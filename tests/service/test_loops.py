@@ -304,7 +304,7 @@ class TestPolicies:
         shop = opened(Settings(window=5, holdback=0.2), Policy(learner="Uniform"))
         shop.play(300)
         rivals = {"baseline": Rival("baseline"), "uniform": Rival("uniform")}
-        _, baseline, uniform = judged(shop.service.journal, "shop", rivals, Policy(learner="Uniform"))
+        _, baseline, uniform = judged(shop.service.journal, "shop", rivals, shop.loop.model.policy)
         assert baseline.low <= 0.5 <= baseline.high  # "hat" is right every second time
         assert uniform.low <= 0.5 <= uniform.high
         assert uniform.lift_low <= 0.0 <= uniform.lift_high

@@ -88,11 +88,12 @@ def _loop(name: str, joiner: Joiner, alarmed: bool, kinds: Counter[str], sure: i
     if alarmed:
         report.ill = True
         report.advice.append(f"{name}: draws do not follow the probabilities that were logged")
-    if closed >= 100 and counts["rewarded"] < _MANY * closed:
-        report.advice.append(f"{name}: hardly any event is rewarded; is the window long enough?")
+    came = counts["rewarded"] + counts["late"] + counts["orphans"]
+    if closed >= 100 and not came:
+        report.advice.append(f"{name}: no reward has ever come; are they sent?")
     for kind, why in (("late", "the window is too short"), ("orphans", "their events were never decided here")):
-        if counts[kind] > _MANY * max(closed, 20):
-            report.advice.append(f"{name}: {counts[kind]:,} {kind} rewards: {why}")
+        if counts[kind] > _MANY * max(came, 20):
+            report.advice.append(f"{name}: {counts[kind]:,} of {came:,} rewards are {kind}: {why}")
     if counts["clipped"]:
         report.advice.append(f"{name}: {counts['clipped']:,} rewards are beyond reward_range")
     if n >= 100 and sure > 0.9 * n:

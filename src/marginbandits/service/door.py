@@ -110,8 +110,11 @@ class Door:
     def admit(self, request: Request, scope: Scope, loop: str | None) -> str | None:
         """Whether a request may do this; the loop that its key is for, if it is for one."""
         if not self.keys.all():
-            if _host(request) not in _HERE or not _near(request):
+            if not _near(request):
                 raise RefusedError(403, "a service without keys answers its own machine alone: make a key")
+            if _host(request) not in _HERE:
+                told = "the header Host must be localhost or 127.0.0.1: make a key"
+                raise RefusedError(403, f"a service without keys answers its own machine alone, and {told}")
             if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
                 raise RefusedError(403, "a service without keys answers no pages of others: make a key")
             return None

@@ -51,7 +51,9 @@ def exposition(service: Service, door: Door) -> bytes:
     refused = [({"status": str(status)}, float(door.refused[status])) for status in sorted({*STATUSES, *door.refused})]
     metric("refused_total", "counter", "Requests refused, by the status of the answer.", *refused)
     metric("learning", "gauge", "1 if learning does not fail.", ({}, float(service.failure is None)))
-    metric("leads", "gauge", "1 if this process learns; others decide by its model.", ({}, float(service.leads)))
+    metric(
+        "leads", "gauge", "1 if this process learns; others decide by its model.", ({}, float(service.leads is True))
+    )
     metric("behind", "gauge", "Entries that have not been taken in.", ({}, service.behind))
     metric("ahead_seconds", "gauge", "By how much the journal's clock is ahead of the machine's.", ({}, service.ahead))
     metric("decisions_total", "counter", "Decisions.", *by_loop(lambda one: one.watch.decisions))

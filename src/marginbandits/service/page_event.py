@@ -20,8 +20,8 @@ MOST_EFFECTS, LONGEST = 5, 20_000
 """Entries that are shown to move a prediction; characters of a context."""
 _EFFECTS = (
     '<p class="note">An entry moves a prediction by what is predicted with it, less what would be with what is usual '
-    "in its place: a category's others, a number's mean, no such word. An entry within another is named by both, as in "
-    "user.country.</p>"
+    "in its place: a category's others, a number's mean, no such word. An entry of the context is named as it is "
+    "there, one within another by both, as in user.country; one of the action as in action's price.</p>"
 )
 
 
@@ -125,6 +125,18 @@ def _marks(decided: Decided, place: int) -> list[tuple[str, bool]]:
     return [("chosen", place == decided.chosen), ("baseline", place == decided.baseline), ("excluded", excluded)]
 
 
+def _entry(name: str) -> str:
+    """An entry as it was sent: the learner has the context under user, and what was offered under action and id.
+
+    >>> _entry("user.device=phone"), _entry("user.user.country=fr"), _entry("action.price"), _entry("id=hat")
+    ('device=phone', 'user.country=fr', "action's price", "action's id=hat")
+    """
+    space, dot, rest = name.partition(".")
+    if space == "user" and dot:
+        return rest
+    return f"action's {rest if space == 'action' and dot else name}"
+
+
 def _explained(loop: Loop, decided: Decided, units: Units) -> str:
     """What the model of now predicts, and which entries of the context move it most."""
     offered = [one for place, one in enumerate(decided.actions) if place not in decided.excluded]
@@ -136,7 +148,8 @@ def _explained(loop: Loop, decided: Decided, units: Units) -> str:
     rows = []
     for one in explanation.actions:
         moved = [
-            f"{escape(entry)} {'+' * (effect > 0)}{units.raw(effect)}" for entry, effect in one.effects[:MOST_EFFECTS]
+            f"{escape(_entry(entry))} {'+' * (effect > 0)}{units.raw(effect)}"
+            for entry, effect in one.effects[:MOST_EFFECTS]
         ]
         rows.append(
             [

@@ -31,7 +31,8 @@ SHOWN_ACTIONS, SHOWN_DECISIONS, LIKELY = 30, 10, 3
 _LEFT = '<th scope="col" class="left">{}</th>'
 _WHY = (
     '<p class="note">Likeliest: the learner\'s first choice; explored: another one; held back: the baseline, to '
-    "compare with; nothing learnt: all were alike. A model is its policy, and how many events that had learnt.</p>"
+    "compare with; all alike: the learner prefers none; nothing learnt: nor could it yet. A model is its policy, and "
+    "how many events that had learnt.</p>"
 )
 _HEALTH = {
     "rewarded": "a reward came within the window",

@@ -116,8 +116,8 @@ class Running(msgspec.Struct, array_like=True):
 
     def copy(self) -> "Running":
         """As it is now."""
-        sums = (msgspec.structs.replace(one) for one in (self.up, self.down))
-        return Running(self.paired, self.most, *sums, msgspec.structs.replace(self.centre))
+        up, down = msgspec.structs.replace(self.up), msgspec.structs.replace(self.down)
+        return Running(self.paired, self.most, up, down, msgspec.structs.replace(self.centre))
 
 
 def intervals(several: Sequence[Running], level: float = LEVEL) -> list[Interval]:

@@ -7,11 +7,12 @@ at a time: a lock beside it says so.
 
 import fcntl
 import itertools
+import os
 import secrets
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,9 @@ class Sqlite(Store):
     def __init__(self, folder: Path, *, durability: str = "full", serving: bool = True) -> None:
         file = folder / "journal.sqlite3"
         if not serving and not file.is_file():
-            raise JournalError(f"{folder} has no journal: marginbandits serve --data {folder} makes one")
+            raise JournalError(
+                f"{folder} has no journal: marginbandits serve --data {folder} makes one, or keys make --new"
+            )
         folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as opened:
             if serving:
@@ -124,7 +127,7 @@ class Sqlite(Store):
 
     def backup(self, path: str) -> None:
         """A whole copy in another file: of one moment, in one step, so that it ends however much is written."""
-        with _beside(path) as partial, closing(sqlite3.connect(partial)) as copy, self._read_lock:
+        with _beside(path) as partial, closing(sqlite3.connect(_private(partial))) as copy, self._read_lock:
             self._reading.backup(copy)
 
     def close(self) -> None:
@@ -157,9 +160,19 @@ def _beside(path: str) -> Iterator[Path]:
             Path(f"{partial}{end}").unlink(missing_ok=True)
 
 
+def _private(file: Path) -> Path:
+    """A file that its owner alone reads, if it is not there yet: contexts and secrets are in it.
+
+    One that is there is not touched: to open and close it would let go of the locks that this process has on it.
+    """
+    with suppress(OSError):  # if it cannot be made, SQLite says why
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    return file
+
+
 def _open(file: Path, durability: str) -> sqlite3.Connection:
     db = sqlite3.connect(
-        file, isolation_level=None, check_same_thread=False, timeout=_BUSY / 1e3, cached_statements=256
+        _private(file), isolation_level=None, check_same_thread=False, timeout=_BUSY / 1e3, cached_statements=256
     )
     try:
         db.execute("PRAGMA journal_mode = WAL")

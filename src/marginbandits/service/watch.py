@@ -246,8 +246,8 @@ def _described(entry: Entry, decided: Decided) -> Recent:
     elif decided.learnt == 0:
         why = "nothing learnt"
     else:
-        why = (
-            "likeliest" if _bandit(decided, place) >= max(_bandit(decided, k) for k in [place, *others]) else "explored"
-        )
+        chances = [_bandit(decided, k) for k in [place, *others]]
+        alike = len(chances) > 1 and max(chances) - min(chances) < 1e-9
+        why = "all alike" if alike else "likeliest" if chances[0] >= max(chances) else "explored"
     more = (None, 0.0) if second is None else (ids[second], p[second])
     return Recent(entry.id, entry.seq, entry.at, ids[place], p[place], why, decided.policy, decided.learnt, *more)

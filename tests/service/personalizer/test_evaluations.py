@@ -131,6 +131,7 @@ def test_what_was_judged_can_be_applied(there: Shop, events: list[tuple[Any, flo
         assert (done.status_code, done.content) == (204, b"")
         assert there.ask(base, "GET", "configurations/policy").json() == {"name": "covered", "arguments": arguments}
     assert there.state()["policy"]["learner"] == "Cover"
+    assert there.state()["policy"]["reason"] == f"forced: Personalizer applyFromEvaluation of {name!r}"
     for evaluation, policy, code in (
         (name, "Baseline", "LearningSettingsNotFound"),
         ("x", "covered", "EvaluationNotFound"),

@@ -39,6 +39,23 @@ def test_ids_are_told_as_they_were_sent_and_unknown_fields_are_ignored(there: Sh
     assert {one["id"]: one["probability"] for one in told["ranking"]}[7] == 0.0
 
 
+def test_a_client_can_say_whom_an_event_is_for_and_have_it_forgotten(there: Shop) -> None:
+    """In the request, or in a header, which Microsoft's clients can add; the request's word holds."""
+    first = there.rank(unit="visitor 1")["eventId"]
+    headers = {"x-marginbandits-unit": "visitor 2"}
+    events = [first] + [
+        there.ask(V1_1, "POST", "rank", {"actions": actions("hat")} | more, headers=headers).json()["eventId"]
+        for more in ({}, {"unit": "visitor 1"})
+    ]
+    found = there.closed()
+    assert [found[one].decided.unit for one in events] == ["visitor 1", "visitor 2", "visitor 1"]
+    admin = {"Authorization": f"Bearer {there.key}"}
+    erased = there.client.post("/loops/shop/erase", json={"unit": "visitor 1"}, headers=admin).json()
+    assert erased["events"] == 2
+    too_long = there.ask(V1_1, "POST", "rank", {"actions": actions("hat"), "unit": "x" * 257})
+    assert too_long.status_code == 400
+
+
 @pytest.mark.parametrize("event", ["ev/1 é", "a?b#c", "100%", "..", "{}", "x" * 256, "\n", "reward"])
 def test_any_event_id_finds_its_event(there: Shop, event: str) -> None:
     assert there.rank(eventId=event, deferActivation=True)["eventId"] == event

@@ -112,7 +112,8 @@ class Judgements:
             named = [one for one in judged if one.name == wanted.policy_name and one.arguments]
             if not named:
                 raise FaultError("LearningSettingsNotFound")
-            self._operations.learn_by(call.loop, named[-1].name, named[-1].arguments)
+            why = f"Personalizer applyFromEvaluation of {wanted.evaluation_id[:80]!r}"
+            self._operations.learn_by(call.loop, named[-1].name, named[-1].arguments, why)
 
         await run_in_threadpool(act)
         return Response(status_code=DONE)

@@ -65,7 +65,8 @@ class Operations:
     async def rank(self, call: Call) -> Response:
         """Choose an action."""
         wanted = _RANK.decode(call.body)
-        return json_answer(wanted.told(await self.service.decide(call.loop.name, wanted.ask(), call.key)), 201)
+        ask = wanted.ask(call.request.headers.get("x-marginbandits-unit"))
+        return json_answer(wanted.told(await self.service.decide(call.loop.name, ask, call.key)), 201)
 
     async def reward(self, call: Call) -> Response:
         """Say what an event was worth."""
@@ -124,11 +125,13 @@ class Operations:
         """Learn by the usual ones."""
         return json_answer(await run_in_threadpool(self.learn_by, call.loop, None, DEFAULT_POLICY))
 
-    def learn_by(self, loop: Loop, name: str | None, arguments: str) -> dict[str, str]:
-        """The learner of these arguments decides, once it has learnt what the one before had."""
+    def learn_by(
+        self, loop: Loop, name: str | None, arguments: str, why: str = "Personalizer policy"
+    ) -> dict[str, str]:
+        """The learner of these arguments decides, once it has learnt what the one before had: it is not judged."""
         learner, parameters, exploration = learning(arguments)
         settings, before = {} if exploration is None else {"exploration": exploration}, loop.model.policy
-        policy = msgspec.structs.replace(before, learner=learner, parameters=parameters, reason="Personalizer policy")
+        policy = msgspec.structs.replace(before, learner=learner, parameters=parameters, reason=f"forced: {why}")
         same = (learner, parameters) == (before.learner, before.parameters)
         self.service.set(loop.name, settings, None if same else policy)
         kept = Kept.of(self.journal, loop.name)

@@ -31,16 +31,20 @@ class Action(msgspec.Struct, frozen=True):
 
 
 class Rank(msgspec.Struct, frozen=True, rename="camel"):
-    """What is asked; whatever else is in it is ignored."""
+    """What is asked; whatever else is in it is ignored. `unit` is not Personalizer's: whom the decision is for."""
 
     actions: list[Action | None] | None = None
     context_features: list[Any] | None = None
     excluded_actions: list[Id] | None = None
     event_id: str | None = None
     defer_activation: bool | None = None
+    unit: str | None = None
 
-    def ask(self) -> Ask:
-        """The same for the service; or why not, in Personalizer's words."""
+    def ask(self, header: str | None = None) -> Ask:
+        """The same for the service; or why not, in Personalizer's words. A header may say the unit, too."""
+        unit = self.unit or header or None
+        if unit is not None and len(unit) > LONGEST:
+            raise ValueError(f"unit should have at most {LONGEST} characters, got {len(unit)}")
         actions = self.actions or []
         if not 1 <= len(actions) <= MOST_ACTIONS:
             raise FaultError("InvalidRankRequest", COUNT)
@@ -58,6 +62,7 @@ class Rank(msgspec.Struct, frozen=True, rename="camel"):
             excluded=[str(one) for one in self.excluded_actions or () if str(one) in ids],
             event_id=self.event_id,
             deferred=bool(self.defer_activation),
+            unit=unit,
         )
 
     def told(self, answer: Answer) -> dict[str, Any]:

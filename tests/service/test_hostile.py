@@ -1,12 +1,17 @@
 """What a hostile request, disk or clock must not do."""
 
+import hashlib
+import random
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from marginbandits.service.journal import DECISION, REWARD, Draft
 from marginbandits.service.records import Settings
 from marginbandits.service.requests import Ask
+from marginbandits.service.sqlite import Sqlite
 from tests.service.made import Shop, web
 
 Opened = Callable[..., Shop]
@@ -34,3 +39,23 @@ def test_an_event_that_cannot_be_read_stops_nobody(kind: str, opened: Opened) ->
     assert (shop.loop.joiner.counts["unreadable"], shop.loop.model.learnt) == (1, 2)
     if kind == DECISION:
         assert shop.service.erase("shop", "me").events == 1
+
+
+def test_nothing_is_left_between_the_cells_of_a_page(tmp_path: Path) -> None:
+    """Indices part and join their pages, and what was moved stays where it was: until the file is written anew."""
+    with closing(Sqlite(tmp_path, durability="process")) as journal:
+        chance, gone = random.Random(1), []
+        for k in range(3000):
+            event, mine = hashlib.md5(str(k).encode()).hexdigest(), chance.randrange(20) == 0
+            told, key = (f"V{event}", f"VICTIMKEYV{event}") if mine else (event, f"k{event}")
+            drafts = [Draft("shop", DECISION, told, b"{}" * 40, f"decide:{key}")]
+            drafts += [Draft("shop", REWARD, told, b"{}", f"reward:{'R' * mine}{key}")] * (k % 2)
+            for draft in drafts:
+                ((entry, _),) = journal.append([draft])
+                gone += [entry.seq] * mine
+            if k % 50 == 0:
+                journal.put("checkpoint/shop", bytes(chance.randrange(1000, 30000)))
+        assert b"VICTIM" in (tmp_path / "journal.sqlite3").read_bytes()
+        journal.erase(gone)
+        assert journal.scrub()
+        assert b"VICTIM" not in (tmp_path / "journal.sqlite3").read_bytes()

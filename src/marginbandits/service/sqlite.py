@@ -7,6 +7,7 @@ at a time: a lock beside it says so.
 
 import fcntl
 import itertools
+import logging
 import secrets
 import sqlite3
 import threading
@@ -22,6 +23,7 @@ from marginbandits.service.store import ERASE, FACT, FORMAT, INSERT, PLACES, TAB
 
 __all__ = ["Sqlite", "copied"]
 
+_LOG = logging.getLogger("marginbandits.service")
 _AT_ONCE = 100
 """Rows of a statement: with one each, this thread would have to get Python's lock back from busy ones for each."""
 _BUSY, _SCRUBBING = 30_000, 100
@@ -51,6 +53,7 @@ class Sqlite(Store):
             self._opened = opened.pop_all()
         self._write_lock, self._read_lock = threading.RLock(), threading.Lock()
         self._tail = self.last()
+        self._stale = True  # whatever was erased before this process: it may be in pages yet
 
     @staticmethod
     def _many(values: list[str]) -> str:
@@ -85,8 +88,9 @@ class Sqlite(Store):
             return self._reading.execute(query, given).fetchall()
 
     def erase(self, seqs: Iterable[int]) -> int:
-        """What is deleted is overwritten; the write-ahead log has it until `scrub`."""
+        """From the table; the file and the write-ahead log have it until `scrub`."""
         with self._write_lock:
+            self._stale = True
             before = self._writing.total_changes
             self._writing.execute("BEGIN IMMEDIATE")
             try:
@@ -99,11 +103,21 @@ class Sqlite(Store):
             return self._writing.total_changes - before
 
     def scrub(self) -> bool:
-        """Empty the write-ahead log; one who reads older pages keeps it from that, and is not waited for."""
+        """Write the file anew, and empty the write-ahead log.
+
+        What is deleted is overwritten, but pages that were parted or joined before have copies where nothing is looked
+        for. One who reads older pages keeps the log from being emptied, and is not waited for.
+        """
         with self._write_lock:
             self._writing.execute(f"PRAGMA busy_timeout = {_SCRUBBING}")
             try:
+                if self._stale:
+                    self._writing.execute("VACUUM")
+                    self._stale = False
                 ((busy, _, _),) = self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            except sqlite3.OperationalError as error:
+                _LOG.warning("what was erased is still in the file, and is tried again: %s", error)
+                return False
             finally:
                 self._writing.execute(f"PRAGMA busy_timeout = {_BUSY}")
             return not busy

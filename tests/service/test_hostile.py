@@ -2,12 +2,16 @@
 
 import hashlib
 import random
+import socket
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from marginbandits.service import journal as journals
+from marginbandits.service import serving
+from marginbandits.service.clock import Clock
 from marginbandits.service.journal import DECISION, REWARD, Draft
 from marginbandits.service.records import Settings
 from marginbandits.service.requests import Ask
@@ -59,3 +63,35 @@ def test_nothing_is_left_between_the_cells_of_a_page(tmp_path: Path) -> None:
         journal.erase(gone)
         assert journal.scrub()
         assert b"VICTIM" not in (tmp_path / "journal.sqlite3").read_bytes()
+
+
+DAY = 86_400 * 10**9
+
+
+@pytest.mark.parametrize(("wrong", "seconds"), [(4, 4), (1000, 60)])
+def test_a_clock_that_is_far_ahead_at_the_start_is_watched_for_a_minute(wrong: int, seconds: int) -> None:
+    """Put right after a while, it is followed at once; after a minute it is believed: the service was stopped long."""
+    told = [500 * DAY, 0]
+
+    def wait(_: float) -> None:
+        told[1] += 10**9
+        told[0] = (500 if told[1] < wrong * 10**9 else 100) * DAY + told[1]
+
+    clock = Clock(lambda: told[0], lambda: told[1])
+    clock.begin(100 * DAY // 1000, wait)
+    assert told[1] == seconds * 10**9
+    assert clock.now() == told[0] // 1000
+    assert told[0] // DAY == (100 if wrong == 4 else 500)
+
+
+def test_who_serves_waits_for_the_clock_first(opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop, begun = opened(Settings()), []
+    monkeypatch.setattr(journals._CLOCK, "begin", begun.append)
+
+    def service(_: object) -> None:
+        raise InterruptedError(begun)
+
+    monkeypatch.setattr(serving, "Service", service)
+    with socket.socket() as found, pytest.raises(InterruptedError):
+        serving.serve(shop.service.journal, found)
+    assert begun == [shop.service.journal.last().at]

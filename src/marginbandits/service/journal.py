@@ -24,6 +24,7 @@ A store (`sqlite`, `postgres`) keeps entries, and *facts*: named values that are
 """
 
 import hashlib
+import logging
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -47,6 +48,7 @@ __all__ = [
     "Entry",
     "Journal",
     "JournalError",
+    "begin",
     "linked",
     "now",
     "unbroken",
@@ -60,6 +62,7 @@ EVENTS = DECISION, REWARD, ACTIVATION, PAST
 START = bytes(32)
 """What the first entry is chained to."""
 _CLOCK = Clock()
+_LOG = logging.getLogger("marginbandits.service")
 
 
 class JournalError(Exception):
@@ -178,6 +181,16 @@ class Journal(Protocol):
     def close(self) -> None:
         """Nothing more is asked of it."""
         ...
+
+
+def begin(journal: Journal) -> None:
+    """Before a journal is served: a clock that is far ahead of its last entry must not close and erase everything."""
+    last = journal.last()
+    if last is not None:
+        days = (_CLOCK.now() - last.at) / 86400e6
+        if days > 1.0:
+            _LOG.warning("it is %.1f days after the last entry, says the clock: that is watched for a minute", days)
+        _CLOCK.begin(last.at)
 
 
 def now() -> int:

@@ -3,6 +3,8 @@
 import hashlib
 import random
 import socket
+import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from marginbandits.service import journal as journals
-from marginbandits.service import serving
+from marginbandits.service import following, serving
 from marginbandits.service.clock import Clock
 from marginbandits.service.journal import DECISION, REWARD, Draft
 from marginbandits.service.records import Settings
@@ -95,3 +97,35 @@ def test_who_serves_waits_for_the_clock_first(opened: Opened, tmp_path: Path, mo
     with socket.socket() as found, pytest.raises(InterruptedError):
         serving.serve(shop.service.journal, found)
     assert begun == [shop.service.journal.last().at]
+
+
+def until(done: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20.0
+    while not done() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert done()
+
+
+def test_a_disk_that_is_full_is_told_and_tried_again(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "TRYING", 0.05)
+    shop = opened(Settings(window=5))
+    shop.decide()
+    append, tries, here = shop.service.journal.append, [], web(shop)
+
+    def full(drafts: object) -> None:
+        tries.append(drafts)
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(shop.service.journal, "append", full)
+    assert here.post("/loops/shop/decide", json={"actions": ["a"]}).status_code == 500
+    found = here.get("/health")
+    assert (found.status_code, found.json()["status"], found.json()["failure"]) == (
+        503,
+        "not writing",
+        "OperationalError",
+    )
+    assert "marginbandits_writing 0" in here.get("/metrics").text
+    until(lambda: len(tries) > 3)
+    monkeypatch.setattr(shop.service.journal, "append", append)
+    until(lambda: here.get("/health").json()["status"] == "ok")
+    assert shop.service.failure is None

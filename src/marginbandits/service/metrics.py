@@ -30,6 +30,7 @@ def exposition(service: Service, door: Door) -> bytes:
     metric("groups_total", "counter", "Groups they were appended in.", ({}, writer.groups))
     metric("waiting", "gauge", "Entries that wait for the disk.", ({}, writer.waiting))
     metric("refused_total", "counter", "Requests refused.", ({}, door.refused))
+    metric("writing", "gauge", "1 if the last group was written.", ({}, float(writer.failure is None)))
     metric("learning", "gauge", "1 if the follower runs.", ({}, float(service.failure is None)))
     metric("decisions_total", "counter", "Decisions.", *by_loop(lambda one: one.watch.decisions))
     metric("open", "gauge", "Events whose windows are open.", *by_loop(lambda one: one.joiner.n_open))

@@ -5,6 +5,7 @@ import random
 import socket
 import sqlite3
 import time
+import tracemalloc
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +16,7 @@ from marginbandits.service import journal as journals
 from marginbandits.service import following, serving
 from marginbandits.service.clock import Clock
 from marginbandits.service.journal import DECISION, REWARD, Draft
-from marginbandits.service.records import Settings
+from marginbandits.service.records import Decided, Settings, decode
 from marginbandits.service.requests import Ask
 from marginbandits.service.sqlite import Sqlite
 from tests.service.made import Shop, web
@@ -129,3 +130,37 @@ def test_a_disk_that_is_full_is_told_and_tried_again(opened: Opened, monkeypatch
     monkeypatch.setattr(shop.service.journal, "append", append)
     until(lambda: here.get("/health").json()["status"] == "ok")
     assert shop.service.failure is None
+
+
+def test_what_waits_for_its_window_takes_little_more_room_than_it_has_on_disk(opened: Opened) -> None:
+    shop = opened(Settings(window=5))
+    context = {f"name {k}": [k, k + 1] for k in range(500)}
+    shop.decide(context=context)
+    shop.service.settle()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in range(100):  # more than the page shows
+            shop.decide(context=context)
+        shop.service.settle()
+        shop.loop.watch.look()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    written = len(shop.service.journal.last().body)
+    assert after - before < 3 * 100 * written, "as objects it would be 20 times as much"
+
+
+def test_of_what_is_excluded_only_its_name_is_kept(opened: Opened) -> None:
+    """Nothing else of it is read, so nothing else of it is looked at."""
+    shop = opened(Settings(window=5))
+    deep: dict[str, object] = {}
+    for _ in range(500):
+        deep = {"x": deep}
+    odd = {"id": "odd", "features": {"n": 10**400, "deep": deep}}
+    answer = web(shop).post("/loops/shop/decide", json={"actions": ["a", "b", odd], "excluded": ["odd"]})
+    assert answer.status_code == 200
+    entry = shop.service.journal.find("shop", answer.json()["event_id"])
+    assert [one.features for one in decode(Decided, entry.body).actions] == [None, None, None]
+    shop.pass_by(10.0)
+    assert shop.loop.model.learnt == 1

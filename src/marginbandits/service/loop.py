@@ -59,8 +59,10 @@ class Loop:
         kept, excluded, offered = list(range(len(actions))), [], actions
         if ask.excluded:
             excluded = sorted({_place("excluded", one, places) for one in ask.excluded})
-            kept = [place for place in kept if place not in excluded]
+            out = set(excluded)
+            kept = [place for place in kept if place not in out]
             offered = [actions[place] for place in kept]
+            actions = [Offer(one.id) if place in out else one for place, one in enumerate(actions)]  # nobody reads more
         if not kept:
             raise ValueError("at least one action must not be excluded")
         baseline = kept[0] if ask.baseline is None else _place("baseline", ask.baseline, places)

@@ -134,7 +134,7 @@ def test_a_disk_that_is_full_is_told_and_tried_again(opened: Opened, monkeypatch
 
 def test_what_waits_for_its_window_takes_little_more_room_than_it_has_on_disk(opened: Opened) -> None:
     shop = opened(Settings(window=5))
-    context = {f"name {k}": [k, k + 1] for k in range(500)}
+    context = {f"name {k}": [k, k + 1] for k in range(60)}
     shop.decide(context=context)
     shop.service.settle()
     tracemalloc.start()

@@ -1,9 +1,11 @@
 """What a hostile request, disk or clock must not do."""
 
+import asyncio
 import hashlib
 import random
 import socket
 import sqlite3
+import threading
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -15,7 +17,9 @@ import pytest
 from marginbandits.service import journal as journals
 from marginbandits.service import following, serving
 from marginbandits.service.clock import Clock
+from marginbandits.service.core import UnknownError
 from marginbandits.service.journal import DECISION, REWARD, Draft
+from marginbandits.service.keys import Keys
 from marginbandits.service.records import Decided, Settings, decode
 from marginbandits.service.requests import Ask
 from marginbandits.service.sqlite import Sqlite
@@ -164,3 +168,37 @@ def test_of_what_is_excluded_only_its_name_is_kept(opened: Opened) -> None:
     assert [one.features for one in decode(Decided, entry.body).actions] == [None, None, None]
     shop.pass_by(10.0)
     assert shop.loop.model.learnt == 1
+
+
+def test_who_hangs_in_the_database_holds_up_nobody_else(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop, held, asked = opened(Settings(window=5, strict=True)), threading.Event(), threading.Event()
+    facts, find = shop.service.journal.facts, shop.service.journal.find
+
+    def hangs(*given: str) -> None:
+        asked.set()
+        held.wait()
+
+    keys = Keys(shop.service.journal)
+    keys.watch()
+    monkeypatch.setattr(shop.service.journal, "facts", hangs)
+    try:
+        assert asked.wait(10.0), "they are read again"
+        assert keys.all() == []
+    finally:
+        held.set()
+        monkeypatch.setattr(shop.service.journal, "facts", facts)
+    held.clear()
+    asked.clear()
+    monkeypatch.setattr(shop.service.journal, "find", hangs)
+
+    async def work() -> None:
+        waits = asyncio.create_task(shop.service.reward("shop", "nobody", 1.0))
+        while not asked.is_set():
+            await asyncio.sleep(0.01)
+        assert (await shop.service.decide("shop", Ask(actions=["a"]))).action == "a"
+        monkeypatch.setattr(shop.service.journal, "find", find)
+        held.set()
+        with pytest.raises(UnknownError):
+            await waits
+
+    asyncio.run(asyncio.wait_for(work(), 30.0))

@@ -195,6 +195,7 @@ def application(service: Service, beside: AbstractContextManager[object] | None 
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        door.keys.watch()
         with beside or contextlib.nullcontext():
             yield
         await run_in_threadpool(service.close)

@@ -6,6 +6,7 @@ Whoever is to be forgotten is looked for twice. What was written until the first
 rewards too; the second takes what came meanwhile. What comes after is new, and stays.
 """
 
+import asyncio
 import hmac
 import secrets
 from collections.abc import Callable, Mapping
@@ -52,7 +53,10 @@ class Service(Follower):
 
     async def reward(self, name: str, event: str, value: float, key: str | None = None) -> Receipt:
         """Write what an event was worth."""
-        draft, told = self.rewarded(self.loop(name), event, value, key)
+        loop = self.loop(name)
+        if loop.settings.strict:
+            await asyncio.to_thread(self._known, loop, event)
+        draft, told = self.rewarded(loop, event, value, key)
         return told(await self.writer.append(draft))
 
     def asked(self, loop: Loop, ask: Ask, key: str | None) -> tuple[Draft, Callable[[Appended], Answer]]:
@@ -68,9 +72,7 @@ class Service(Follower):
     def rewarded(
         self, loop: Loop, event: str, value: float, key: str | None
     ) -> tuple[Draft, Callable[[Appended], Receipt]]:
-        """The same of a reward."""
-        if loop.settings.strict:
-            self._known(loop, event)
+        """The same of a reward; whether its event must be there has been looked at."""
         draft = Draft(loop.name, REWARD, event, encode(Rewarded(value)), None if key is None else f"reward:{key}")
 
         def told(written: Appended) -> Receipt:
@@ -83,7 +85,7 @@ class Service(Follower):
 
     async def activate(self, name: str, event: str) -> Receipt:
         """Write that a deferred decision was used."""
-        known = self._known(self.loop(name), event)
+        known = await asyncio.to_thread(self._known, self.loop(name), event)
         key = f"activate:{event}" if known else None  # before its decision, another try may be the one that counts
         entry, fresh = await self.writer.append(Draft(name, ACTIVATION, event, b"{}", key))
         return Receipt("recorded" if fresh else "repeated", entry.of is not None)

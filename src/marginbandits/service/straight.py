@@ -93,6 +93,8 @@ def straight(service: Service, door: Door, most: int | None = None) -> type[H11P
             head.admitted = keys
         if head.scope == "decide":
             return service.asked(loop, _ASK.decode(body), head.key)
+        if loop.settings.strict:
+            return None  # whether its event is there is asked of the journal, and nobody here may wait for that
         reward = _REWARD.decode(body)
         return service.rewarded(loop, reward.event_id, reward.value, reward.key or head.key)
 

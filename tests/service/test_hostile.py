@@ -202,3 +202,27 @@ def test_who_hangs_in_the_database_holds_up_nobody_else(opened: Opened, monkeypa
             await waits
 
     asyncio.run(asyncio.wait_for(work(), 30.0))
+
+
+PERSONALIZER = "/personalizer/v1.0"
+CONTRACT = {"name": "n", "startTime": "2020-01-01T00:00:00Z", "endTime": "2030-01-01T00:00:00Z"}
+
+
+@pytest.fixture
+def personalizer(opened: Opened) -> Shop:
+    shop = opened(Settings(window=5))
+    shop.service.set("default", {"reward_range": (-1, 1), "window": 5})
+    for _ in range(3):
+        shop.run(shop.service.decide("default", Ask(actions=["a", "b"])))
+    shop.pass_by(10.0)
+    return shop
+
+
+@pytest.mark.parametrize("odd", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_date_that_there_is_not_is_refused_and_nothing_is_kept(personalizer: Shop, odd: str) -> None:
+    here = web(personalizer)
+    other = {"startTime": odd} if odd.startswith("0") else {"endTime": odd}
+    assert here.post(f"{PERSONALIZER}/evaluations", json=CONTRACT | other).status_code == 400
+    assert here.get(f"{PERSONALIZER}/evaluations").json() == []
+    assert here.post(f"{PERSONALIZER}/evaluations", json=CONTRACT).status_code == 201
+    assert len(here.get(f"{PERSONALIZER}/evaluations").json()) == 1

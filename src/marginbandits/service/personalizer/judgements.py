@@ -79,6 +79,7 @@ class Judgements:
         if not judged[0].sums:
             raise FaultError("NoLogsExistInDateRange")
         made = Evaluation(name, wanted.name, start, end, now(), judged)
+        made.v1()  # what cannot be told is not kept
         evaluations.keep(self._journal, loop.name, name, made)
         return made
 

@@ -11,16 +11,18 @@ import tracemalloc
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from marginbandits.service import journal as journals
-from marginbandits.service import following, serving
+from marginbandits.service import following, replay, serving
 from marginbandits.service.clock import Clock
 from marginbandits.service.core import UnknownError
 from marginbandits.service.journal import DECISION, REWARD, Draft
 from marginbandits.service.keys import Keys
 from marginbandits.service.records import Decided, Settings, decode
+from marginbandits.service.replay import verified
 from marginbandits.service.requests import Ask
 from marginbandits.service.sqlite import Sqlite
 from tests.service.made import Shop, web
@@ -226,3 +228,22 @@ def test_a_date_that_there_is_not_is_refused_and_nothing_is_kept(personalizer: S
     assert here.get(f"{PERSONALIZER}/evaluations").json() == []
     assert here.post(f"{PERSONALIZER}/evaluations", json=CONTRACT).status_code == 201
     assert len(here.get(f"{PERSONALIZER}/evaluations").json()) == 1
+
+
+def test_who_is_erased_while_a_journal_is_verified_is_no_damage(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop, chain = opened(Settings(window=5)), replay._chain
+    shop.play(10, unit=True)
+
+    def slow(journal: Any, *given: Any) -> None:
+        chain(journal, *given)
+        shop.service.erase("shop", "visitor 1")
+
+    monkeypatch.setattr(replay, "_chain", slow)
+    found = verified(shop.service.journal)
+    assert (found.faults, found.erased) == ([], 0)
+    monkeypatch.setattr(replay, "_chain", chain)
+    found = verified(shop.service.journal)
+    assert found.faults == []
+    assert found.erased > 0

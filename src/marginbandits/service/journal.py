@@ -26,6 +26,7 @@ A store (`sqlite`, `postgres`) keeps entries, and *facts*: named values that are
 import hashlib
 import logging
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import msgspec
@@ -172,6 +173,10 @@ class Journal(Protocol):
 
     def first(self, name: str, value: bytes) -> bytes:
         """The named value that there is; else this one, from now on, whoever else tries."""
+        ...
+
+    def still(self) -> AbstractContextManager["Journal"]:
+        """The same for one who reads all of it: as it is at one moment, whatever others write or erase."""
         ...
 
     def backup(self, path: str) -> None:

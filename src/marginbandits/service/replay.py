@@ -56,7 +56,12 @@ class Verdict(msgspec.Struct):
 
 
 def verified(journal: Journal) -> Verdict:
-    """The verdict on a journal; where its chain is broken, on that alone."""
+    """The verdict on a journal as it is at one moment; where its chain is broken, on that alone."""
+    with journal.still() as still:
+        return _verified(still)
+
+
+def _verified(journal: Journal) -> Verdict:
     verdict, kept = Verdict(), journal.facts("checkpoint/")
     last = journal.last()
     end = 0 if last is None else last.seq

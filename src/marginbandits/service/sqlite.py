@@ -5,6 +5,7 @@ nothing but the operating system: a killed process loses nothing, a lost power t
 at a time: a lock beside it says so.
 """
 
+import copy
 import fcntl
 import itertools
 import logging
@@ -19,7 +20,7 @@ from typing import Any
 import msgspec
 
 from marginbandits.service.journal import Draft, Entry, JournalError
-from marginbandits.service.store import ERASE, FACT, FORMAT, INSERT, PLACES, TABLES, Store
+from marginbandits.service.store import ERASE, FACT, FORMAT, INSERT, PLACES, TABLES, TAIL, Store
 
 __all__ = ["Sqlite", "copied"]
 
@@ -135,6 +136,17 @@ class Sqlite(Store):
         with self._write_lock:
             self._writing.execute(FACT + "NOTHING", (name, value))
             return self.fact(name) or value
+
+    @contextmanager
+    def still(self) -> Iterator["Sqlite"]:
+        """The same, of which all that is read is of one moment; meanwhile the log cannot be emptied."""
+        ((_, _, file),) = self._rows("PRAGMA database_list")
+        with closing(_open(Path(file), "full")) as db:
+            db.execute("BEGIN")
+            db.execute(TAIL).fetchall()
+            one = copy.copy(self)
+            one._reading, one._read_lock = db, threading.Lock()
+            yield one
 
     def backup(self, path: str) -> None:
         """A whole copy in another file: of one moment, in one step, so that it ends however much is written."""

@@ -247,3 +247,13 @@ def test_who_is_erased_while_a_journal_is_verified_is_no_damage(
     found = verified(shop.service.journal)
     assert found.faults == []
     assert found.erased > 0
+
+
+def test_who_is_tried_through_personalizer_is_a_candidate(personalizer: Shop) -> None:
+    here = web(personalizer)
+    policies = [{"name": f"p{k}", "arguments": f"--cb_explore_adf --epsilon 0.{k}"} for k in (1, 2)]
+    policies.append({"name": "square", "arguments": "--cb_explore_adf --squarecb"})
+    assert here.post(f"{PERSONALIZER}/evaluations", json=CONTRACT | {"policies": policies}).status_code == 201
+    assert len(personalizer.service.journal.facts("candidate/default/")) == 3
+    told = here.post("/loops/default/policies", json={"policy": {"learner": "LinUCB"}}).json()
+    assert "candidate 4)" in told["reason"]

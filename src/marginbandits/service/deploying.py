@@ -26,9 +26,13 @@ __all__ = ["back_to", "promote", "turn"]
 ALPHA = 0.05
 
 
-def turn(journal: Journal, loop: str, policy: Policy) -> int:
-    """Which of the different policies that a loop was ever asked about this one is, from 1; if it is new, the next."""
-    own = msgspec.json.encode([policy.learner, policy.parameters, policy.since], order="deterministic")
+def turn(journal: Journal, loop: str, policy: Policy, exploration: float | None = None) -> int:
+    """Which of the different policies that a loop was ever asked about this one is, from 1; if it is new, the next.
+
+    With an exploration of its own it is another one.
+    """
+    told = [policy.learner, policy.parameters, policy.since, *([] if exploration is None else [exploration])]
+    own = msgspec.json.encode(told, order="deterministic")
     for k in itertools.count(1):
         if journal.first(f"candidate/{loop}/{k}", own) == own:
             return k

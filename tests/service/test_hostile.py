@@ -257,3 +257,36 @@ def test_who_is_tried_through_personalizer_is_a_candidate(personalizer: Shop) ->
     assert len(personalizer.service.journal.facts("candidate/default/")) == 3
     told = here.post("/loops/default/policies", json={"policy": {"learner": "LinUCB"}}).json()
     assert "candidate 4)" in told["reason"]
+
+
+def test_a_segment_that_was_of_one_alone_goes_with_them(opened: Opened) -> None:
+    shop = opened(Settings(window=5, segment="mail"))
+    shop.decide(context={"mail": "alice@example.com"}, unit="alice")
+    for unit in ("alice", "bob"):
+        shop.decide(context={"mail": "all@example.com"}, unit=unit)
+    shop.pass_by(10.0)
+    assert sorted(shop.loop.watch.look().segments) == ["alice@example.com", "all@example.com"]
+    shop.service.erase("shop", "alice")
+    assert list(shop.loop.watch.look().segments) == ["all@example.com"]
+    assert "alice@example.com" not in web(shop).get("/page/shop").text
+    assert b"alice@example.com" not in (shop.service.journal.fact("checkpoint/shop") or b"")
+
+
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ({"context": {"b": 2.0, "a": 1}}, 200),
+        ({"actions": [{"id": "x"}, {"features": {"p": 3.0}, "id": "y"}]}, 200),
+        ({"context": {"a": True, "b": 2}}, 409),
+        ({"context": {"a": 1, "b": 3}}, 409),
+        ({"actions": ["x", "y"]}, 409),
+        ({"unit": "u"}, 409),
+    ],
+)
+def test_the_same_request_written_otherwise_is_the_same(opened: Opened, more: dict[str, Any], status: int) -> None:
+    asked = {"event_id": "e", "context": {"a": 1, "b": 2}, "actions": ["x", {"id": "y", "features": {"p": 3}}]}
+    here = web(opened(Settings(window=5)))
+    first = here.post("/loops/shop/decide", json=asked)
+    again = here.post("/loops/shop/decide", json=asked | more)
+    assert again.status_code == status
+    assert (again.json() == first.json()) == (status == 200)

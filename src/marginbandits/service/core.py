@@ -183,6 +183,20 @@ def _same(entry: Entry, event: str, decided: Decided) -> Decided:
     if entry.kind != DECISION or entry.body is None:
         raise ConflictError(f"event {event[:80]!r} was used for something else")
     there = decode(Decided, entry.body)
-    if there.request != decided.request:
+    if there.request != decided.request and not _alike(_asked(there), _asked(decided)):
         raise ConflictError(f"event {event[:80]!r} was decided for another request")
     return there
+
+
+def _asked(one: Decided) -> Any:
+    """What a decision was asked for, however that was written."""
+    return msgspec.to_builtins([one.context, one.actions, one.excluded, one.baseline, one.deferred, one.unit])
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two values are the same as JSON: names in whatever order, 1 and 1.0, but not 1 and true."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)

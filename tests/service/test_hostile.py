@@ -19,6 +19,7 @@ from marginbandits.service import journal as journals
 from marginbandits.service import following, replay, serving
 from marginbandits.service.clock import Clock
 from marginbandits.service.core import UnknownError
+from marginbandits.service.doctor import looked_at
 from marginbandits.service.journal import DECISION, REWARD, Draft
 from marginbandits.service.keys import Keys
 from marginbandits.service.records import Decided, Settings, decode
@@ -45,7 +46,9 @@ def test_what_could_not_be_read_again_is_refused_whoever_asks(opened: Opened) ->
 def test_an_event_that_cannot_be_read_stops_nobody(kind: str, opened: Opened) -> None:
     shop = opened(Settings(window=5))
     answer = shop.decide()
-    shop.service.writer.put(Draft("shop", kind, answer.event_id if kind == REWARD else "odd", b'{"unit":"me"}')).result()
+    shop.service.writer.put(
+        Draft("shop", kind, answer.event_id if kind == REWARD else "odd", b'{"unit":"me"}')
+    ).result()
     shop.decide()
     shop.pass_by(10.0)
     assert shop.service.failure is None
@@ -290,3 +293,31 @@ def test_the_same_request_written_otherwise_is_the_same(opened: Opened, more: di
     again = here.post("/loops/shop/decide", json=asked | more)
     assert again.status_code == status
     assert (again.json() == first.json()) == (status == 200)
+
+
+WIPED = "UPDATE entry SET id = '', key = NULL, body = NULL, salt = NULL WHERE seq = 4"
+
+
+@pytest.mark.parametrize(
+    ("damage", "doctor", "verify"),
+    [
+        ("UPDATE entry SET body = x'00' WHERE seq = 4", "1 of them altered", "entry 4"),
+        ("UPDATE entry SET sha256 = 'text' WHERE seq = 4", "2 of them altered", "entry 4"),
+        ("UPDATE entry SET at = 'text' WHERE seq = 4", "1 of them altered", "entry 4"),
+        ("UPDATE fact SET value = 'text' WHERE name LIKE 'checkpoint/%'", "not sound: it cannot be read", "not sound"),
+        ("UPDATE fact SET value = 'text' WHERE name LIKE 'secret/%'", "its secret is not", "the secret of 'shop'"),
+        (WIPED, "1 events are gone, and no erasure names them", "no erasure names it"),
+    ],
+)
+def test_damage_is_named(opened: Opened, tmp_path: Path, damage: str, doctor: str, verify: str) -> None:
+    shop = opened(Settings(window=5))
+    shop.play(5)
+    shop.service.close()
+    with closing(sqlite3.connect(tmp_path / "journal.sqlite3")) as db:
+        assert db.execute(damage).rowcount == 1
+        db.commit()
+    with closing(Sqlite(tmp_path, serving=False)) as journal:
+        report, verdict = looked_at(journal), verified(journal)
+    assert verify in verdict.faults[0]
+    assert report.ill
+    assert doctor in " ".join([*report.lines, *report.advice])

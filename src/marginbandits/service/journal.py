@@ -101,6 +101,10 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     sha256: bytes
 
 
+_FIELDS = (int, int, str, str, str, str | None, int | None, bytes | None, bytes | None, bytes, bytes)
+"""What an entry consists of."""
+
+
 class Journal(Protocol):
     """Where entries are kept. `append` and `lead` are for one thread at a time; everything else for any."""
 
@@ -212,10 +216,10 @@ def linked(before: bytes, seq: int, at: int, draft: Draft, of: int | None, salt:
 
 def unbroken(before: bytes, entry: Entry) -> bool:
     """Whether an entry is what it was when it was appended after one whose hash is `before`; it may be erased."""
-    if entry.body is None:
-        whole = (entry.id, entry.key, entry.salt) == ("", None, None)
-    elif type(entry.body) is not bytes or type(entry.salt) is not bytes:
-        return False  # SQLite would give text, if somebody wrote text
+    if type(before) is not bytes or not all(map(isinstance, msgspec.structs.astuple(entry), _FIELDS)):
+        return False  # SQLite gives text, if somebody wrote text
+    if entry.body is None or entry.salt is None:
+        whole = (entry.id, entry.key, entry.salt, entry.body) == ("", None, None, None)
     else:
         whole = _told(entry.salt, entry.id, entry.key, entry.body) == entry.told_sha256
     link = (entry.seq, entry.at, entry.loop, entry.kind, entry.of, entry.told_sha256)

@@ -77,7 +77,9 @@ class Judgements:
         custom = {one.name: (one.arguments, _rival(one, loop)) for one in wanted.policies}
         for _, rival in custom.values():
             if isinstance(rival.policy, Policy):
-                turn(self._journal, loop.name, rival.policy, rival.exploration)  # one more that may look better by chance
+                turn(
+                    self._journal, loop.name, rival.policy, rival.exploration
+                )  # one more that may look better by chance
         online = Kept.of(self._journal, loop.name).arguments
         judged = judge(self._journal, loop.name, start, end, online, custom)
         if not judged[0].sums:

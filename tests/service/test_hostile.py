@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from marginbandits.service import journal as journals
 from marginbandits.service import following, replay, serving
+from marginbandits.service import journal as journals
 from marginbandits.service.clock import Clock
 from marginbandits.service.core import UnknownError
 from marginbandits.service.doctor import looked_at

@@ -73,8 +73,8 @@ class Erase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Health(msgspec.Struct, frozen=True):
     """Whether the service can be used: it writes, and learns. HTTP says 503 while either fails.
 
-    `waiting` is for the disk, `behind` for the learner; `failure` is why one of them fails, `ahead` by how many seconds the
-    journal's clock is ahead of the machine's: until that has caught up no window closes.
+    `waiting` is for the disk, `behind` for the learner; `failure` is why one of them fails, `ahead` by how many seconds
+    the journal's clock is ahead of the machine's: until that has caught up no window closes.
     """
 
     status: str

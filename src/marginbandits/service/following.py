@@ -2,9 +2,9 @@
 
 The follower goes through the journal from its own place in it; however long it takes, nobody waits for it. What the
 writer has just written it gets from there; what others wrote, and what it was too slow for, it reads. Where time passes
-and nobody writes, it writes a tick, so that windows close; where writing fails, too, to see whether it does. Whatever goes wrong, the disk, the database, an entry, it
-says so (`failure`) and tries again, from the last checkpoint, with longer and longer pauses; meanwhile decisions go on
-with the model there is.
+and nobody writes, it writes a tick, so that windows close; where writing fails, too, to see whether it still does.
+Whatever goes wrong, the disk, the database, an entry, it says so (`failure`) and tries again, from the last checkpoint,
+with longer and longer pauses; meanwhile decisions go on with the model there is.
 
 Where several processes serve one journal, one of them *leads*: it follows, and keeps a checkpoint every second. The
 others take the model of the latest checkpoint, every second, and the settings of the journal; so they decide with a

@@ -65,7 +65,7 @@ class Keys:
         self._until, self._watched = 0.0, False
 
     def watch(self) -> None:
-        """From now on a thread reads them, every second: `all` waits for no database, and while one hangs knows less."""
+        """From now on a thread reads them, every second: `all` waits for no database; while one hangs, it is behind."""
         self.all()
         self._watched = True
         threading.Thread(target=_watch, args=(weakref.ref(self),), name="keys", daemon=True).start()

@@ -8,11 +8,12 @@ is out of the ordinary (a body in parts, an unknown loop, a key that does not fi
 that fails) goes the long way from its beginning: through uvicorn and the application, which say what is wrong. So there
 is nothing to be refused here.
 
-A client sends the same heads again and again, so what was read of one is kept with the connection; it is admitted again
-whenever keys are read again. It is kept once it has been admitted: strangers fill no memory. While a request is being written, nothing more is taken from its connection. A request
-that is not there whole `PATIENCE` seconds after the connection began, or its last answer, ends the connection: those
-who send halves, or nothing, do not keep others out. Nor do those who ask for nothing now: where there are as many
-connections as there may be files, the one that has been silent longest is ended for a new one.
+A client sends the same heads again and again, so what was read of one is kept with the connection, once it has been
+admitted: strangers fill no memory. It is admitted again whenever keys are read again. While a request is being written,
+nothing more is taken from its connection. A request that is not there whole `PATIENCE` seconds after the connection
+began, or its last answer, ends the connection: those who send halves, or nothing, do not keep others out. Nor do those
+who ask for nothing now: where there are as many connections as there may be files, the one that has been silent longest
+is ended for a new one.
 """
 
 import re

@@ -6,7 +6,8 @@ at other times to one arm than to the other. Events that were not activated do n
 on what was chosen. Of contexts nothing is kept but counts by the one value that `Settings.segment` names.
 
 Everything is a function of the journal, times are those of its entries, as it was when they were written: who is
-forgotten later stays counted, as one of many; a segment in which nobody is left goes. Made again from the journal alone, it begins with the last erasure.
+forgotten later stays counted, as one of many; a segment in which nobody is left goes. Made again from the journal
+alone, it begins with the last erasure.
 """
 
 import threading

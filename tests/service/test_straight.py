@@ -60,7 +60,7 @@ class Transport(asyncio.Transport):
 class Line:
     """A connection to a shop's service; `long` is how many requests went the long way."""
 
-    def __init__(self, shop: Shop, peer: str = "127.0.0.1") -> None:
+    def __init__(self, shop: Shop, peer: str = "127.0.0.1", most: int | None = None) -> None:
         self.long = 0
         app = application(shop.service)
 
@@ -68,21 +68,24 @@ class Line:
             self.long += 1
             await app(scope, receive, send)
 
-        kind = straight(shop.service, app.state.door)
+        kind, state = straight(shop.service, app.state.door, most), ServerState()
         self.door = app.state.door
         config = uvicorn.Config(counted, http=kind, log_level="critical", lifespan="off")
         config.load()
-        self._connect(lambda: kind(config, ServerState(), {}, asyncio.get_running_loop()), peer)
+        self._made: Callable[[], Any] = lambda: kind(config, state, {}, asyncio.get_running_loop())
+        self.protocol, self.transport = self.connected(peer)
 
-    def _connect(self, made: Callable[[], Any], peer: str) -> None:
-        self._made, self.protocol, self.transport = made, made(), Transport(peer)
-        self.protocol.connection_made(self.transport)
+    def connected(self, peer: str = "127.0.0.1") -> tuple[Any, Transport]:
+        """One more connection to the same."""
+        protocol, transport = self._made(), Transport(peer)
+        protocol.connection_made(transport)
+        return protocol, transport
 
     def beside(self) -> "Line":
         """Another connection to the same."""
         other = object.__new__(Line)
-        other.long, other.door = 0, self.door
-        other._connect(self._made, "127.0.0.1")
+        other.long, other.door, other._made = 0, self.door, self._made
+        other.protocol, other.transport = self.connected()
         return other
 
     async def ask(self, *parts: bytes) -> tuple[int, Any]:
@@ -377,5 +380,32 @@ def test_a_key_of_many_characters_is_refused(shop: Shop) -> None:
         assert told["error"] == "Idempotency-Key must have 1 to 256 characters, got 257"
         asked = request("/loops/shop/decide", ASK, f"Idempotency-Key: {'k' * 256}")
         assert (await line.ask(asked))[0] == 200
+
+    run(work())
+
+
+def test_a_new_connection_takes_the_place_of_the_one_that_is_silent_longest(shop: Shop) -> None:
+    async def work() -> None:
+        line = Line(shop, most=2)
+        await asyncio.sleep(0.01)
+        _, silent = line.connected()
+        await asyncio.sleep(0.01)
+        assert (await line.ask(decide("e1")))[0] == 200
+        _, last = line.connected()
+        assert [one.closed for one in (line.transport, silent, last)] == [False, True, False]
+
+    run(work())
+
+
+def test_strangers_and_long_heads_fill_no_memory(shop: Shop) -> None:
+    async def work() -> None:
+        line = Line(shop)
+        assert (await line.ask(request("/loops/shop/decide", ASK, f"X-More: {'x' * 2000}")))[0] == 200
+        assert (line.long, len(line.protocol._heads)) == (0, 0)
+        assert (await line.ask(decide("e1")))[0] == 200
+        assert len(line.protocol._heads) == 1
+        other = Line(shop, peer="10.0.0.1")
+        assert (await other.ask(decide("e2")))[0] == 403
+        assert other.protocol._heads == {}
 
     run(work())

@@ -71,10 +71,10 @@ class Erase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Health(msgspec.Struct, frozen=True):
-    """Whether the service can be used: it writes, and learns. HTTP says 503 while learning fails.
+    """Whether the service can be used: it writes, and learns. HTTP says 503 while either fails.
 
-    `waiting` is for the disk, `behind` for the learner; `failure` is why that fails, `ahead` by how many seconds the
-    journal's clock is ahead of the machine's: until that has caught up no window closes.
+    `waiting` is for the disk, `behind` for the learner; `failure` is why one of them fails, `ahead` by how many seconds
+    the journal's clock is ahead of the machine's: until that has caught up no window closes.
     """
 
     status: str
@@ -163,8 +163,10 @@ class Operations:
     async def health(self, name: str, nothing: None, key: str | None) -> Health:
         """Whether it writes and learns."""
         service = self.service  # which is not asked for anything that it might have to wait for
-        failure, ahead = service.failure, round(service.ahead, 3)
-        status = "not learning" if failure is not None else "clock behind" if ahead > FAR_AHEAD else "ok"
+        failure, ahead = service.writer.failure or service.failure, round(service.ahead, 3)
+        status = "clock behind" if ahead > FAR_AHEAD else "ok"
+        if failure is not None:
+            status = "not learning" if service.writer.failure is None else "not writing"
         why = None if failure is None else type(failure).__name__
         return Health(status, service.writer.waiting, service.behind, ahead, why)
 
@@ -194,6 +196,7 @@ def application(service: Service, beside: AbstractContextManager[object] | None 
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        door.keys.watch()
         with beside or contextlib.nullcontext():
             yield
         await run_in_threadpool(service.close)

@@ -48,7 +48,7 @@ def opened(kept: bytes) -> Checkpoint:
     """As it was written."""
     try:
         found = msgspec.msgpack.decode(kept, type=Checkpoint)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, TypeError) as error:  # SQLite gives text, if somebody wrote text
         raise DamagedError(f"it cannot be read: {error}") from None
     if hashlib.sha256(found.model).hexdigest() != found.sha256:
         raise DamagedError("its model is not what was written")

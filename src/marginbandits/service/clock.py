@@ -3,7 +3,8 @@
 The machine has two clocks: one that says what time it is, which people and programs set, and one that only counts on,
 also while the machine sleeps. Time here goes on with the second. Where the first differs from it by less than a second
 it is believed; where it differs by more, it is believed once it has done so for a minute. So a clock that is wrong for
-a moment closes no window, and one that was put right is followed.
+a moment closes no window, and one that was put right is followed. One who begins after a stop knows when the last thing
+was written: where the day is far later than that, it is believed when it has been so for a minute, too.
 
 >>> told = [0, 0]
 >>> clock = Clock(lambda: told[0], lambda: told[1])
@@ -22,7 +23,7 @@ from collections.abc import Callable
 
 __all__ = ["Clock"]
 
-NEAR, SURE = 1_000_000_000, 60_000_000_000
+NEAR, SURE, FAR = 1_000_000_000, 60_000_000_000, 86_400_000_000_000
 """Nanoseconds."""
 
 
@@ -35,6 +36,14 @@ class Clock:
         self._start = self._day() - self._steady()
         self._doubted: int | None = None
         self._lock = threading.Lock()
+
+    def begin(self, last: int, wait: Callable[[float], object] = time.sleep) -> None:
+        """Begin anew, after a moment in microseconds; while the day is doubted, nobody can go on."""
+        start = self._steady()
+        while self._day() - 1000 * last > FAR and self._steady() - start < SURE:
+            wait(0.1)
+        with self._lock:
+            self._start, self._doubted = self._day() - self._steady(), None
 
     def now(self) -> int:
         """Microseconds since 1970."""

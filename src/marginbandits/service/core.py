@@ -6,6 +6,7 @@ Whoever is to be forgotten is looked for twice. What was written until the first
 rewards too; the second takes what came meanwhile. What comes after is new, and stays.
 """
 
+import asyncio
 import hmac
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -53,7 +54,10 @@ class Service(Follower):
 
     async def reward(self, name: str, event: str, value: float, key: str | None = None) -> Receipt:
         """Write what an event was worth."""
-        draft, told = self.rewarded(self.loop(name), event, value, key)
+        loop = self.loop(name)
+        if loop.settings.strict:
+            await asyncio.to_thread(self._known, loop, event)
+        draft, told = self.rewarded(loop, event, value, key)
         return told(await self.writer.append(draft))
 
     def asked(
@@ -66,9 +70,7 @@ class Service(Follower):
     def rewarded(
         self, loop: Loop, event: str, value: float, key: str | None
     ) -> tuple[Draft, Callable[[Appended], Receipt]]:
-        """The same of a reward."""
-        if loop.settings.strict:
-            self._known(loop, event)
+        """The same of a reward; whether its event must be there has been looked at."""
         draft = Draft(loop.name, REWARD, event, encode(Rewarded(value)), None if key is None else f"reward:{key}")
 
         def told(written: Appended) -> Receipt:
@@ -81,7 +83,7 @@ class Service(Follower):
 
     async def activate(self, name: str, event: str) -> Receipt:
         """Write that a deferred decision was used."""
-        known = self._known(self.loop(name), event)
+        known = await asyncio.to_thread(self._known, self.loop(name), event)
         key = f"activate:{event}" if known else None  # before its decision, another try may be the one that counts
         entry, fresh = await self.writer.append(Draft(name, ACTIVATION, event, b"{}", key))
         return Receipt("recorded" if fresh else "repeated", entry.of is not None)
@@ -190,6 +192,20 @@ def _same(entry: Entry, event: str, decided: Decided) -> Decided:
     if entry.kind != DECISION or entry.body is None:
         raise ConflictError(f"event {event[:80]!r} was used for something else")
     there = decode(Decided, entry.body)
-    if there.request != decided.request:
+    if there.request != decided.request and not _alike(_asked(there), _asked(decided)):
         raise ConflictError(f"event {event[:80]!r} was decided for another request")
     return there
+
+
+def _asked(one: Decided) -> Any:
+    """What a decision was asked for, however that was written."""
+    return msgspec.to_builtins([one.context, one.actions, one.excluded, one.baseline, one.deferred, one.unit])
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two values are the same as JSON: names in whatever order, 1 and 1.0, but not 1 and true."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)

@@ -31,9 +31,13 @@ LITTLE = 0.05
 _EXPLORE = "; what is never done cannot be judged: with `exploration` at 0.1 to 0.2 later events say more"
 
 
-def turn(journal: Journal, loop: str, policy: Policy, deciding: Policy) -> int:
-    """Which of the different questions that a loop was ever asked this one is, from 1; if it is new, the next."""
-    several = [policy.learner, policy.parameters, policy.since, deciding.number]
+def turn(journal: Journal, loop: str, policy: Policy, deciding: Policy, exploration: float | None = None) -> int:
+    """Which of the different questions that a loop was ever asked this one is, from 1; if it is new, the next.
+
+    With an exploration of its own a policy is another one.
+    """
+    own_share = [] if exploration is None else [exploration]
+    several = [policy.learner, policy.parameters, policy.since, deciding.number, *own_share]
     own = msgspec.json.encode(several, order="deterministic")
     for k in itertools.count(1):
         if journal.first(f"candidate/{loop}/{k}", own) == own:

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 
 from marginbandits.service.audit import Audit
 from marginbandits.service.checkpoint import DamagedError, opened
+from marginbandits.service.gone import Gone
 from marginbandits.service.join import Joiner
 from marginbandits.service.journal import DECISION, ERASURE, START, TICK, Journal, JournalError, now, unbroken
 from marginbandits.service.keys import Keys
 from marginbandits.service.loop import read
-from marginbandits.service.records import Decided, decode
+from marginbandits.service.records import Decided
 from marginbandits.service.watch import Watch
 
 __all__ = ["Report", "looked_at"]
@@ -33,11 +34,17 @@ def looked_at(journal: Journal) -> Report:
     audits: dict[str, Audit] = {}
     kinds: dict[str, Counter[str]] = {}
     sure: Counter[str] = Counter()
-    total = ticks = last = 0
+    total = ticks = last = wiped = 0
+    gone = _gone(journal, report)
     for entry in read(journal):
         total, ticks = total + 1, ticks + (entry.kind == TICK)
-        broken += not unbroken(before, entry)
-        before, last = entry.sha256, entry.at
+        whole = unbroken(before, entry)
+        before = entry.sha256
+        if not whole:
+            broken += 1
+            continue  # whatever it says now
+        last = entry.at
+        wiped += entry.body is None and gone is not None and not gone.by(entry)
         if entry.loop and entry.loop not in joiners:
             joiners[entry.loop], audits[entry.loop], kinds[entry.loop] = Joiner(entry.loop), Audit(), Counter()
         for joiner in joiners.values():
@@ -45,24 +52,44 @@ def looked_at(journal: Journal) -> Report:
         if entry.loop:
             kinds[entry.loop][entry.kind] += 1
         if entry.kind == DECISION and entry.body is not None:
-            decided = decode(Decided, entry.body)
+            decided = Joiner(entry.loop).read(Decided, entry)
+            if decided is None:
+                continue  # the loop's own joiner has counted it
             audits[entry.loop].observe(decided.probabilities, decided.chosen, [one.id for one in decided.actions])
             sure[entry.loop] += max(decided.probabilities) >= 1.0
         elif entry.kind == ERASURE:
             audits[entry.loop] = Audit()  # those who went may have been chosen by what was drawn
-    whole = "the chain is whole" if not broken else f"{broken:,} of them altered"
-    report.lines.append(f"{total:,} entries, {ticks:,} of them ticks of the clock; {whole}")
-    report.ill = bool(broken)
+    chain = "the chain is whole" if not broken else f"{broken:,} of them altered"
+    report.lines.append(f"{total:,} entries, {ticks:,} of them ticks of the clock; {chain}")
+    report.ill |= bool(broken or wiped)
+    if wiped:
+        report.advice.append(f"{wiped:,} events are gone, and no erasure names them")
     if last > now() + 60_000_000:
         report.advice.append("the newest entry is of the future: the clock has gone back, and windows close late")
     for name, joiner in joiners.items():
+        if type(journal.fact(f"secret/{name}")) is not bytes:
+            report.ill = True
+            report.advice.append(f"{name}: its secret is not what was written: no draw can be made again")
         alarmed = audits[name].alarmed or _alarmed(journal, name, report)
         _loop(name, joiner, alarmed, kinds[name], sure[name], report)
-    keys = Keys(journal).all()
+    try:
+        keys = Keys(journal).all()
+    except (ValueError, TypeError):
+        report.ill, keys = True, []
+        report.advice.append("the keys cannot be read: some are not what was written")
     report.lines.append(f"{len(keys)} key{'s' * (len(keys) != 1)}")
     if not keys:
         report.advice.append("there are no keys: only this machine is served")
     return report
+
+
+def _gone(journal: Journal, report: Report) -> Gone | None:
+    try:
+        return Gone(journal.changes())
+    except (ValueError, TypeError):
+        report.ill = True
+        report.advice.append("an erasure cannot be read: who was to be forgotten is not known")
+        return None
 
 
 def _alarmed(journal: Journal, name: str, report: Report) -> bool:
@@ -94,6 +121,9 @@ def _loop(name: str, joiner: Joiner, alarmed: bool, kinds: Counter[str], sure: i
     for kind, why in (("late", "the window is too short"), ("orphans", "their events were never decided here")):
         if counts[kind] > _MANY * max(came, 20):
             report.advice.append(f"{name}: {counts[kind]:,} of {came:,} rewards are {kind}: {why}")
+    if counts["unreadable"]:
+        report.ill = True
+        report.advice.append(f"{name}: {counts['unreadable']:,} events cannot be read, and are not learnt")
     if counts["clipped"]:
         report.advice.append(f"{name}: {counts['clipped']:,} rewards are beyond reward_range")
     if n >= 100 and sure > 0.9 * n:

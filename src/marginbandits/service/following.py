@@ -2,9 +2,9 @@
 
 The follower goes through the journal from its own place in it; however long it takes, nobody waits for it. What the
 writer has just written it gets from there; what others wrote, and what it was too slow for, it reads. Where time passes
-and nobody writes, it writes a tick, so that windows close. Whatever goes wrong, the disk, the database, an entry, it
-says so (`failure`) and tries again, from the last checkpoint, with longer and longer pauses; meanwhile decisions go on
-with the model there is.
+and nobody writes, it writes a tick, so that windows close; where writing fails, too, to see whether it still does.
+Whatever goes wrong, the disk, the database, an entry, it says so (`failure`) and tries again, from the last checkpoint,
+with longer and longer pauses; meanwhile decisions go on with the model there is.
 
 Where several processes serve one journal, one of them *leads*: it follows, and keeps a checkpoint every second. The
 others take the model of the latest checkpoint, every second, and the settings of the journal; so they decide with a
@@ -40,6 +40,8 @@ RETIRING = 3600.0
 """Seconds between two looks at what is too old to be kept."""
 LONGEST, ELSEWHERE, FAILING = 600.0, 30.0, 5.0
 """Seconds that somebody waits for the follower: for this process, for another one that leads, for one that fails."""
+TRYING = 1.0
+"""Seconds between two tries to write where the last has failed: whoever looks at /health may keep all others away."""
 SCRUBBING = 1.0
 """Seconds between two tries to make the disk forget; somebody waits for two."""
 FAR_AHEAD = 60.0
@@ -72,6 +74,7 @@ class Follower:
         self.newest = journal.last()
         self.seen, self.kept, self._clean = 0, 0, 0
         self._due, self._retiring, self._scrubbing = time.monotonic() + self._checkpoints, 0.0, 0.0
+        self._ticking = 0.0
         self._fresh: deque[Entry] = deque(maxlen=MOST_FRESH)
         Audit().observe([0.5, 0.5], 0, ["", ""])  # so that its machine code is there
         self.writer = Writer(journal, self._written)
@@ -204,10 +207,12 @@ class Follower:
                 self.seen = min((loop.seen for loop in self.loops.values()), default=0)
                 if not leads:
                     self.kept, self.newest = self.seen, self.journal.last()
+        fails = self.writer.failure is not None
+        if ((leads and not self._catch_up() and self._overdue()) or fails) and time.monotonic() >= self._ticking:
+            self._ticking = time.monotonic() + TRYING if fails else 0.0
+            with contextlib.suppress(FullError):  # then others write
+                self.writer.put(Draft("", TICK, "", b"{}"))
         if leads:
-            if not self._catch_up() and self._overdue():
-                with contextlib.suppress(FullError):  # then others write
-                    self.writer.put(Draft("", TICK, "", b"{}"))
             if self._forgotten() > self.kept or (due and self.seen != self.kept):
                 self._keep()
             self._scrub()

@@ -58,15 +58,18 @@ class Closed(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Open:
-    __slots__ = ("active", "closes", "decided", "entry", "rewards")
+    """What waits for its window: the body as it is written, for what it says takes many times the room."""
+
+    __slots__ = ("active", "at", "body", "closes", "id", "rewards", "seq")
 
     def __init__(self, entry: Entry, decided: Decided) -> None:
-        self.entry, self.decided, self.active = entry, decided, not decided.deferred
+        self.seq, self.id, self.at, self.body = entry.seq, entry.id, entry.at, entry.body or b""
+        self.active = not decided.deferred
         self.rewards: list[float] = []
         self.closes = entry.at + round(decided.window * 1e6)
 
     def close(self) -> Closed:
-        decided = self.decided
+        decided = decode(Decided, self.body)
         reward, reason = decided.default, "default"
         if not self.active:
             reason = "inactive"
@@ -74,9 +77,7 @@ class _Open:
             reward, reason = _AGGREGATES[decided.aggregation](self.rewards), "rewarded"
         low, high = decided.reward_range
         within = min(max(reward, low), high)
-        return Closed(
-            self.entry.seq, self.entry.id, self.entry.at, self.closes, decided, within, reason, within != reward
-        )
+        return Closed(self.seq, self.id, self.at, self.closes, decided, within, reason, within != reward)
 
 
 class Joiner:
@@ -177,10 +178,10 @@ class Joiner:
 
     def waiting(self, before: int) -> list[str]:
         """The ids of events that are open, or have yet to be decided, of which an entry may be older than a time."""
-        return [*(event for event, one in self._open.items() if one.entry.at < before + EARLY), *self._early]
+        return [*(event for event, one in self._open.items() if one.at < before + EARLY), *self._early]
 
     def first_seq(self, end: int) -> int:
         """The first entry that open events and early rewards need; `end` if there is none."""
-        waiting = [event.entry.seq for event in self._open.values()]
+        waiting = [event.seq for event in self._open.values()]
         waiting += [one.seq for early in self._early.values() for one in early]
         return min(waiting, default=end)

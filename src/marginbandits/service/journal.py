@@ -24,7 +24,9 @@ A store (`sqlite`, `postgres`) keeps entries, and *facts*: named values that are
 """
 
 import hashlib
+import logging
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import msgspec
@@ -47,6 +49,7 @@ __all__ = [
     "Entry",
     "Journal",
     "JournalError",
+    "begin",
     "linked",
     "now",
     "unbroken",
@@ -60,6 +63,7 @@ EVENTS = DECISION, REWARD, ACTIVATION, PAST
 START = bytes(32)
 """What the first entry is chained to."""
 _CLOCK = Clock()
+_LOG = logging.getLogger("marginbandits.service")
 
 
 class JournalError(Exception):
@@ -99,6 +103,10 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     salt: bytes | None
     told_sha256: bytes
     sha256: bytes
+
+
+_FIELDS = (int, int, str, str, str, str | None, int | None, bytes | None, bytes | None, bytes, bytes)
+"""What an entry consists of."""
 
 
 class Journal(Protocol):
@@ -175,6 +183,10 @@ class Journal(Protocol):
         """The named value that there is; else this one, from now on, whoever else tries."""
         ...
 
+    def still(self) -> AbstractContextManager["Journal"]:
+        """The same for one who reads all of it: as it is at one moment, whatever others write or erase."""
+        ...
+
     def backup(self, path: str) -> None:
         """A copy that is whole, while others write."""
         ...
@@ -182,6 +194,16 @@ class Journal(Protocol):
     def close(self) -> None:
         """Nothing more is asked of it."""
         ...
+
+
+def begin(journal: Journal) -> None:
+    """Before a journal is served: a clock that is far ahead of its last entry must not close and erase everything."""
+    last = journal.last()
+    if last is not None:
+        days = (_CLOCK.now() - last.at) / 86400e6
+        if days > 1.0:
+            _LOG.warning("it is %.1f days after the last entry, says the clock: that is watched for a minute", days)
+        _CLOCK.begin(last.at)
 
 
 def now() -> int:
@@ -198,10 +220,10 @@ def linked(before: bytes, seq: int, at: int, draft: Draft, of: int | None, salt:
 
 def unbroken(before: bytes, entry: Entry) -> bool:
     """Whether an entry is what it was when it was appended after one whose hash is `before`; it may be erased."""
-    if entry.body is None:
-        whole = (entry.id, entry.key, entry.salt) == ("", None, None)
-    elif type(entry.body) is not bytes or type(entry.salt) is not bytes:
-        return False  # SQLite would give text, if somebody wrote text
+    if type(before) is not bytes or not all(map(isinstance, msgspec.structs.astuple(entry), _FIELDS)):
+        return False  # SQLite gives text, if somebody wrote text
+    if entry.body is None or entry.salt is None:
+        whole = (entry.id, entry.key, entry.salt, entry.body) == ("", None, None, None)
     else:
         whole = _told(entry.salt, entry.id, entry.key, entry.body) == entry.told_sha256
     link = (entry.seq, entry.at, entry.loop, entry.kind, entry.of, entry.told_sha256)

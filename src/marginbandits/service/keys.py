@@ -10,8 +10,11 @@ service has no keys at all, everybody who reaches it may do everything: such a s
 
 import hashlib
 import hmac
+import logging
 import secrets
+import threading
 import time
+import weakref
 from collections.abc import Iterable
 from typing import Literal, get_args
 
@@ -27,6 +30,7 @@ Scope = Literal["decide", "reward", "read", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 MOST, SHOWN = 2, 8
 """Keys of the same scopes for a loop; digits of a hash by which a key is known."""
+_LOG = logging.getLogger("marginbandits.service")
 _FRESH = 2.0
 """Seconds after which keys that another process made or took away are seen."""
 
@@ -58,15 +62,26 @@ class Keys:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._known: list[Key] = []
-        self._until = 0.0
+        self._until, self._watched = 0.0, False
+
+    def watch(self) -> None:
+        """From now on a thread reads them, every second: `all` waits for no database; while one hangs, it is behind."""
+        self.all()
+        self._watched = True
+        threading.Thread(target=_watch, args=(weakref.ref(self),), name="keys", daemon=True).start()
 
     def all(self) -> list[Key]:
         """Those that are valid."""
+        if not self._watched or self._until == 0.0:  # not yet, or what this process has just made or taken away
+            self.look()
+        return self._known
+
+    def look(self) -> None:
+        """Read them, if that was too long ago."""
         if time.monotonic() >= self._until:
             facts = self._journal.facts("key/").values()
             self._known = sorted((msgspec.json.decode(one, type=Key) for one in facts), key=lambda one: one.made)
-            self._until = time.monotonic() + _FRESH
-        return self._known
+            self._until = time.monotonic() + _FRESH / 2.0
 
     def make(self, loop: str, scopes: Iterable[str], *, new: bool = False) -> str:
         """A key, that is told once, and never again; for a loop that is not there yet, only if it may be `new`."""
@@ -103,6 +118,17 @@ class Keys:
             if hmac.compare_digest(one.sha256, digest):
                 found = one
         return found
+
+
+def _watch(keys: "weakref.ref[Keys]") -> None:
+    """Until nobody has them any more."""
+    while (one := keys()) is not None:
+        try:
+            one.look()
+        except Exception:  # a database that fails; others say so, and it is asked again
+            _LOG.debug("keys could not be read", exc_info=True)
+        del one
+        time.sleep(_FRESH / 4.0)
 
 
 def _hashed(secret: str) -> str:

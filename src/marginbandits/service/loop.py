@@ -163,7 +163,9 @@ class Loop:
         for one in read(journal, first - 1, entry.seq):
             self.joiner.observe(one)
         self.joiner.counts = counts
-        self.watch.forget(erased)
+        own = (one for one in read(journal, 0, entry.seq) if (one.loop, one.kind) == (self.name, DECISION) and one.body)
+        decided = (Joiner(self.name).read(Decided, one) for one in own)
+        self.watch.forget(erased, (one.context for one in decided if one is not None))
 
     def retrace(self, journal: Journal, until: int | None = None) -> Policy:
         """All but the model, from the journal alone, and the policy that decides then.
@@ -308,8 +310,10 @@ def _offer(ask: Ask, settings: Settings) -> _Offer:
     kept, excluded, offered = list(range(len(actions))), [], actions
     if ask.excluded:
         excluded = sorted({_place("excluded", one, places) for one in ask.excluded})
-        kept = [place for place in kept if place not in excluded]
+        out = set(excluded)
+        kept = [place for place in kept if place not in out]
         offered = [actions[place] for place in kept]
+        actions = [Offer(one.id) if place in out else one for place, one in enumerate(actions)]  # nobody reads more
     if not kept:
         raise ValueError("at least one action must not be excluded")
     baseline = kept[0] if ask.baseline is None else _place("baseline", ask.baseline, places)

@@ -50,6 +50,7 @@ def exposition(service: Service, door: Door) -> bytes:
     metric("waiting", "gauge", "Entries that wait for the disk.", ({}, writer.waiting))
     refused = [({"status": str(status)}, float(door.refused[status])) for status in sorted({*STATUSES, *door.refused})]
     metric("refused_total", "counter", "Requests refused, by the status of the answer.", *refused)
+    metric("writing", "gauge", "1 if the last group was written.", ({}, float(writer.failure is None)))
     metric("learning", "gauge", "1 if learning does not fail.", ({}, float(service.failure is None)))
     metric(
         "leads", "gauge", "1 if this process learns; others decide by its model.", ({}, float(service.leads is True))

@@ -8,6 +8,7 @@ A second lock, held as long as a connection lives, says which of the processes l
 error to those who waited, and is made again by the next who asks. Errors never tell the password.
 """
 
+import copy
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -161,6 +162,18 @@ class Postgres(Store):
         with self._writing.open() as db:
             db.execute(_own(FACT + "NOTHING"), (name, value))
         return self.fact(name) or value
+
+    @contextmanager
+    def still(self) -> Iterator["Postgres"]:
+        """The same, of which all that is read is of one moment; meanwhile nothing can be vacuumed."""
+        one = copy.copy(self)
+        one._reading = _Line(self._writing._url, "full")
+        try:
+            with one._reading.open() as db:
+                db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield one
+        finally:
+            one._reading.close()
 
     def backup(self, path: str) -> None:
         """A journal file of SQLite with all of it, as it is at one moment."""

@@ -60,7 +60,12 @@ class Verdict(msgspec.Struct):
 
 
 def verified(journal: Journal) -> Verdict:
-    """The verdict on a journal; where its chain is broken, on that alone."""
+    """The verdict on a journal as it is at one moment; where its chain is broken, on that alone."""
+    with journal.still() as still:
+        return _verified(still)
+
+
+def _verified(journal: Journal) -> Verdict:
     verdict, kept = Verdict(), journal.facts("checkpoint/")
     last = journal.last()
     end = 0 if last is None else last.seq
@@ -84,13 +89,13 @@ def _chain(journal: Journal, end: int, verdict: Verdict) -> None:
         verdict.entries += 1
         if entry.seq != seq + 1:
             verdict.fault(f"entries {seq + 1} to {entry.seq - 1} are missing")
-        if entry.at <= at:
-            verdict.fault(f"entry {entry.seq} is not later than the one before")
         if not unbroken(before, entry):
             verdict.fault(f"entry {entry.seq} ({entry.kind} of {entry.loop!r}) is not what was written")
+        elif entry.at <= at:
+            verdict.fault(f"entry {entry.seq} is not later than the one before")
         elif entry.body is not None and not _readable(entry):
             verdict.fault(f"entry {entry.seq} ({entry.kind} of {entry.loop!r}) cannot be read")
-        before, seq, at = entry.sha256, entry.seq, entry.at
+        before, seq, at = entry.sha256, entry.seq, entry.at if isinstance(entry.at, int) else at
 
 
 def _readable(entry: Entry) -> bool:
@@ -149,6 +154,9 @@ class _Loop:
     def __init__(self, journal: Journal, name: str, end: int, gone: Gone, verdict: Verdict) -> None:
         self.journal, self.name, self.end, self.gone, self.verdict = journal, name, end, gone, verdict
         self.secret = journal.fact(f"secret/{name}")
+        if type(self.secret) is not bytes:
+            verdict.fault(f"the secret of {name!r} is not what was written")
+            self.secret = None
         self.policies: dict[int, Policy] = {}
         self.waiting: dict[int, Waiting] = defaultdict(Waiting)  # decisions by their policies
 

@@ -5,8 +5,10 @@ nothing but the operating system: a killed process loses nothing, a lost power t
 at a time: a lock beside it says so.
 """
 
+import copy
 import fcntl
 import itertools
+import logging
 import os
 import secrets
 import sqlite3
@@ -19,10 +21,11 @@ from typing import Any
 import msgspec
 
 from marginbandits.service.journal import Draft, Entry, JournalError
-from marginbandits.service.store import ERASE, FACT, FORMAT, INSERT, PLACES, TABLES, Store
+from marginbandits.service.store import ERASE, FACT, FORMAT, INSERT, PLACES, TABLES, TAIL, Store
 
 __all__ = ["Sqlite", "copied"]
 
+_LOG = logging.getLogger("marginbandits.service")
 _AT_ONCE = 100
 """Rows of a statement: with one each, this thread would have to get Python's lock back from busy ones for each."""
 _BUSY, _SCRUBBING = 30_000, 100
@@ -54,6 +57,7 @@ class Sqlite(Store):
             self._opened = opened.pop_all()
         self._write_lock, self._read_lock = threading.RLock(), threading.Lock()
         self._tail = self.last()
+        self._stale = True  # whatever was erased before this process: it may be in pages yet
 
     @staticmethod
     def _many(values: list[str]) -> str:
@@ -88,8 +92,9 @@ class Sqlite(Store):
             return self._reading.execute(query, given).fetchall()
 
     def erase(self, seqs: Iterable[int]) -> int:
-        """What is deleted is overwritten; the write-ahead log has it until `scrub`."""
+        """From the table; the file and the write-ahead log have it until `scrub`."""
         with self._write_lock:
+            self._stale = True
             before = self._writing.total_changes
             self._writing.execute("BEGIN IMMEDIATE")
             try:
@@ -102,11 +107,21 @@ class Sqlite(Store):
             return self._writing.total_changes - before
 
     def scrub(self) -> bool:
-        """Empty the write-ahead log; one who reads older pages keeps it from that, and is not waited for."""
+        """Write the file anew, and empty the write-ahead log.
+
+        What is deleted is overwritten, but pages that were parted or joined before have copies where nothing is looked
+        for. One who reads older pages keeps the log from being emptied, and is not waited for.
+        """
         with self._write_lock:
             self._writing.execute(f"PRAGMA busy_timeout = {_SCRUBBING}")
             try:
+                if self._stale:
+                    self._writing.execute("VACUUM")
+                    self._stale = False
                 ((busy, _, _),) = self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            except sqlite3.OperationalError as error:
+                _LOG.warning("what was erased is still in the file, and is tried again: %s", error)
+                return False
             finally:
                 self._writing.execute(f"PRAGMA busy_timeout = {_BUSY}")
             return not busy
@@ -124,6 +139,17 @@ class Sqlite(Store):
         with self._write_lock:
             self._writing.execute(FACT + "NOTHING", (name, value))
             return self.fact(name) or value
+
+    @contextmanager
+    def still(self) -> Iterator["Sqlite"]:
+        """The same, of which all that is read is of one moment; meanwhile the log cannot be emptied."""
+        ((_, _, file),) = self._rows("PRAGMA database_list")
+        with closing(_open(Path(file), "full")) as db:
+            db.execute("BEGIN")
+            db.execute(TAIL).fetchall()
+            one = copy.copy(self)
+            one._reading, one._read_lock = db, threading.Lock()
+            yield one
 
     def backup(self, path: str) -> None:
         """A whole copy in another file: of one moment, in one step, so that it ends however much is written."""

@@ -11,13 +11,16 @@ is nothing to be refused here.
 Requests that come in one turn of the event loop are decided together, by one call of compiled code, and handed to the
 writer together. If one of them is refused, each is tried by itself.
 
-A client sends the same heads again and again, so what was read of one is kept with the connection; it is admitted again
-whenever keys are read again. While a request is being written, nothing more is taken from its connection. A request
-that is not there whole `PATIENCE` seconds after the connection began, or its last answer, ends the connection: those
-who send halves, or nothing, do not keep others out.
+A client sends the same heads again and again, so what was read of one is kept with the connection, once it has been
+admitted: strangers fill no memory. It is admitted again whenever keys are read again. While a request is being written,
+nothing more is taken from its connection. A request that is not there whole `PATIENCE` seconds after the connection
+began, or its last answer, ends the connection: those who send halves, or nothing, do not keep others out. Nor do those
+who ask for nothing now: where there are as many connections as there may be files, the one that has been silent longest
+is ended for a new one.
 """
 
 import re
+import resource
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -43,8 +46,10 @@ PATIENCE = 30.0
 _LINE = re.compile(rb"POST (/loops/([A-Za-z0-9][A-Za-z0-9_.-]*)/(decide|reward)) HTTP/1\.1\Z")
 _HEADER = re.compile(rb"([A-Za-z0-9-]+): ?([!-~](?:[ -~]*[!-~])?)\Z")
 _UNUSUAL = {b"transfer-encoding", b"expect", b"upgrade", b"te", b"trailer"}
-_MOST_HEADS = 16
-"""Kept of a connection."""
+_MOST_HEADS, _LARGEST_HEAD = 4, 1024
+"""Kept of a connection, and bytes of one of them: larger ones are read again."""
+_OTHERS = 100
+"""Files that are not connections: the journal, and what is opened meanwhile."""
 _ASK, _REWARD = msgspec.json.Decoder(Ask), msgspec.json.Decoder(Reward)
 _ENCODER = msgspec.json.Encoder()
 _OK = b"HTTP/1.1 200 OK\r\n%bcontent-length: %d\r\ncontent-type: application/json\r\n\r\n%b"
@@ -90,8 +95,9 @@ def _read(head: bytes, client: tuple[str, int] | None) -> _Head | None:
     return _Head(Request({**scope, "client": client}), asked[2].decode(), kind, int(length))
 
 
-def straight(service: Service, door: Door) -> type[H11Protocol]:
-    """What uvicorn is to speak: HTTP as it speaks it, with a short way."""
+def straight(service: Service, door: Door, most: int | None = None) -> type[H11Protocol]:
+    """What uvicorn is to speak: HTTP as it speaks it, with a short way; to so many at once."""
+    limit = most or max(resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _OTHERS, 16)
     waiting: list[_Asked] = []
 
     def asked(connection: Any, data: bytes, head: _Head, body: bytes) -> _Asked | None:
@@ -102,6 +108,8 @@ def straight(service: Service, door: Door) -> type[H11Protocol]:
         if head.admitted is not keys:
             door.admit(head.request, head.scope, head.loop)
             head.admitted = keys
+        if head.scope != "decide" and loop.settings.strict:
+            return None  # whether its event is there is asked of the journal, and nobody here may wait for that
         return _Asked(connection, data, loop, (_ASK if head.scope == "decide" else _REWARD).decode(body), head.key)
 
     def drafted(loop: Loop, group: list[_Asked]) -> list[tuple[Draft, Callable[[Appended], Any]]]:
@@ -141,9 +149,12 @@ def straight(service: Service, door: Door) -> type[H11Protocol]:
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self._heads: dict[bytes, _Head | None] = {}
+            self._heads: dict[bytes, _Head] = {}
             self._heard = self.loop.time()
             self._watching = self.loop.call_later(PATIENCE, self._look)
+            if len(self.connections) > limit:
+                idle = [one for one in self.connections if isinstance(one, Straight) and one._owed()]
+                min(idle, key=lambda one: one._heard).transport.close()  # this one is among them
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._watching.cancel()
@@ -151,13 +162,16 @@ def straight(service: Service, door: Door) -> type[H11Protocol]:
 
         def _look(self) -> None:
             """End the connection if a request has not come for too long."""
-            cycle: Any = self.cycle
             left = self._heard + PATIENCE - self.loop.time()
-            owed = not self._waits and (cycle is None or cycle.response_complete or cycle.more_body)
-            if owed and left <= 0.0:
+            if self._owed() and left <= 0.0:
                 self.transport.close()
             else:
                 self._watching = self.loop.call_later(left if left > 0.0 else PATIENCE, self._look)
+
+        def _owed(self) -> bool:
+            """Whether it is the other's turn: nothing that came whole waits for its answer."""
+            cycle: Any = self.cycle
+            return not self._waits and (cycle is None or cycle.response_complete or cycle.more_body)
 
         def data_received(self, data: bytes) -> None:
             if self._waits:
@@ -174,17 +188,17 @@ def straight(service: Service, door: Door) -> type[H11Protocol]:
                 return False
             text = data[:at]
             try:
-                if text not in self._heads:
-                    if len(self._heads) >= _MOST_HEADS:
-                        self._heads.clear()
-                    self._heads[text] = _read(text, self.client)
-                head = self._heads[text]
+                head = self._heads.get(text) or _read(text, self.client)
                 if head is None or len(data) != at + 4 + head.length:
                     return False
                 found = asked(self, data, head, data[at + 4 :])
+                if found is None:
+                    return False
+                if text not in self._heads and at <= _LARGEST_HEAD:
+                    if len(self._heads) >= _MOST_HEADS:
+                        self._heads.clear()
+                    self._heads[text] = head
             except Exception:  # whatever it is, the long way says it
-                return False
-            if found is None:
                 return False
             if not waiting:
                 self.loop.call_soon(settle)

@@ -37,6 +37,7 @@ class Writer:
         self._waiting: list[_Waits] = []
         self._some, self._ended = threading.Condition(), False
         self.groups, self.appended = 0, 0
+        self.failure: BaseException | None = None  # why the last group was not written
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
@@ -116,8 +117,10 @@ class Writer:
         try:
             found = self._journal.append([one[0] for one in group])
         except BaseException as error:  # whoever waits is told, and the next group may fare better
+            self.failure = error
             _tell((told, error, loop) for _, told, loop, _ in group)
             return
+        self.failure = None
         self.groups += 1
         self.appended += len(group)
         self._told(found)

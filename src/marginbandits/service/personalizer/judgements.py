@@ -9,6 +9,7 @@ from msgspec import Meta
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from marginbandits.service.deploying import turn
 from marginbandits.service.door import json_answer
 from marginbandits.service.evaluating import Rival
 from marginbandits.service.journal import now
@@ -74,11 +75,16 @@ class Judgements:
         if self._journal.fact(f"personalizer-evaluation/{loop.name}/{name}") is not None:
             raise FaultError("InvalidEvaluationContract", f"Evaluation with id {name} already exists.")
         custom = {one.name: (one.arguments, _rival(one, loop)) for one in wanted.policies}
+        for _, rival in custom.values():
+            if isinstance(rival.policy, Policy):
+                # one more that may look better by chance
+                turn(self._journal, loop.name, rival.policy, loop.model.policy, rival.exploration)
         online = Kept.of(self._journal, loop.name).arguments
         judged = judge(self._journal, loop.name, start, end, online, custom)
         if not judged[0].sums:
             raise FaultError("NoLogsExistInDateRange")
         made = Evaluation(name, wanted.name, start, end, now(), judged)
+        made.v1()  # what cannot be told is not kept
         evaluations.keep(self._journal, loop.name, name, made)
         return made
 

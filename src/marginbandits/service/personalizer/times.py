@@ -38,12 +38,13 @@ def duration(of: float) -> str:
 
 
 def microseconds(written: str) -> int:
-    """Of a time; one without a zone is UTC."""
+    """Of a time; one without a zone is UTC. Where it is not in the years 1 to 9999, or there not in UTC, it is none."""
     try:
         at = datetime.fromisoformat(written)
-    except ValueError:
+        at = (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise ValueError(f"a time must be like 2019-01-12T00:00:00Z, got {written[:40]!r}") from None
-    return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _START) // timedelta(microseconds=1)
+    return (at - _START) // timedelta(microseconds=1)
 
 
 def moment(at: int) -> str:

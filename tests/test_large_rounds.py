@@ -25,7 +25,7 @@ class Counted:
 
 def test_a_round_takes_as_long_as_it_has_entries() -> None:
     """It once looked at all before for each: a decision of ordinary size stopped a service."""
-    place = getattr(table_module._place, "py_func", table_module._place)
+    place: Any = getattr(table_module._place, "py_func", table_module._place)
 
     def looks(n: int) -> int:
         codes, owners, fresh = Counted(2 * np.arange(n)), Counted(np.zeros(2**12, np.int64)), Counted(np.zeros(n, bool))

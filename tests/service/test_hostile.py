@@ -96,7 +96,8 @@ def test_a_clock_that_is_far_ahead_at_the_start_is_watched_for_a_minute(wrong: i
 
 
 def test_who_serves_waits_for_the_clock_first(opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shop, begun = opened(Settings()), []
+    shop = opened(Settings())
+    begun: list[int] = []
     monkeypatch.setattr(journals._CLOCK, "begin", begun.append)
 
     def service(_: object) -> None:
@@ -105,7 +106,9 @@ def test_who_serves_waits_for_the_clock_first(opened: Opened, tmp_path: Path, mo
     monkeypatch.setattr(serving, "Service", service)
     with socket.socket() as found, pytest.raises(InterruptedError):
         serving.serve(shop.service.journal, found)
-    assert begun == [shop.service.journal.last().at]
+    last = shop.service.journal.last()
+    assert last is not None
+    assert begun == [last.at]
 
 
 def until(done: Callable[[], bool]) -> None:
@@ -155,7 +158,9 @@ def test_what_waits_for_its_window_takes_little_more_room_than_it_has_on_disk(op
         after, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    written = len(shop.service.journal.last().body)
+    last = shop.service.journal.last()
+    assert last is not None
+    written = len(last.body or b"")
     assert after - before < 3 * 100 * written, "as objects it would be 20 times as much"
 
 
@@ -169,7 +174,8 @@ def test_of_what_is_excluded_only_its_name_is_kept(opened: Opened) -> None:
     answer = web(shop).post("/loops/shop/decide", json={"actions": ["a", "b", odd], "excluded": ["odd"]})
     assert answer.status_code == 200
     entry = shop.service.journal.find("shop", answer.json()["event_id"])
-    assert [one.features for one in decode(Decided, entry.body).actions] == [None, None, None]
+    assert entry is not None
+    assert [one.features for one in decode(Decided, entry.body or b"").actions] == [None, None, None]
     shop.pass_by(10.0)
     assert shop.loop.model.learnt == 1
 

@@ -115,6 +115,16 @@ def test_an_empty_journal_has_nothing(place: Place) -> None:
     assert place.journal.changes() == []
 
 
+def test_who_reads_one_moment_sees_nothing_that_comes_after(place: Place) -> None:
+    journal = place.journal
+    journal.append([decision("e1")])
+    with journal.still() as still:
+        journal.append([decision("e2")])
+        journal.erase([1])
+        assert [one.id for one in still.entries(0, 9)] == ["e1"]
+    assert [one.id for one in journal.entries(0, 9)] == ["", "e2"]
+
+
 def test_an_event_is_decided_once(place: Place) -> None:
     (first, fresh), (again, new) = place.journal.append([decision("e", b"1"), decision("e", b"2")])
     assert (fresh, new) == (True, False)

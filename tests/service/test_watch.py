@@ -188,7 +188,7 @@ def test_the_last_decisions_say_why_and_hold_no_context() -> None:
     assert last.probability + last.second == pytest.approx(1.0)
     assert (last.reason, last.reward) == ("rewarded", float(last.action == "shoe"))
     assert b"Ann" not in made.loop.watch.dumps()
-    made.loop.watch.forget(Erased(entries=[last.seq]))
+    made.loop.watch.forget(Erased(entries=[last.seq]), [])
     assert last.id not in {one.id for one in made.loop.watch.look().recent}
     assert last.id.encode() not in made.loop.watch.dumps()
 

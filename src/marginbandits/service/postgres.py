@@ -171,6 +171,7 @@ class Postgres(Store):
         try:
             with one._reading.open() as db:
                 db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                _ask(db, TAIL)  # the moment is that of the first look
             yield one
         finally:
             one._reading.close()

@@ -89,13 +89,13 @@ def _chain(journal: Journal, end: int, verdict: Verdict) -> None:
         verdict.entries += 1
         if entry.seq != seq + 1:
             verdict.fault(f"entries {seq + 1} to {entry.seq - 1} are missing")
-        if not unbroken(before, entry):
+        if not (whole := unbroken(before, entry)):
             verdict.fault(f"entry {entry.seq} ({entry.kind} of {entry.loop!r}) is not what was written")
         elif entry.at <= at:
             verdict.fault(f"entry {entry.seq} is not later than the one before")
         elif entry.body is not None and not _readable(entry):
             verdict.fault(f"entry {entry.seq} ({entry.kind} of {entry.loop!r}) cannot be read")
-        before, seq, at = entry.sha256, entry.seq, entry.at if isinstance(entry.at, int) else at
+        before, seq, at = entry.sha256, entry.seq, entry.at if whole else at
 
 
 def _readable(entry: Entry) -> bool:

@@ -26,7 +26,7 @@ from marginbandits.service.writer import Appended
 
 __all__ = ["ConflictError", "Forgotten", "LateError", "Service", "UnknownError"]
 
-_ASK = msgspec.json.Decoder(Ask)
+_DECIDED = msgspec.json.Decoder(Decided)
 
 
 class ConflictError(Exception):
@@ -47,9 +47,9 @@ class Service(Follower):
     # What is asked.
 
     async def decide(self, name: str, ask: Ask, key: str | None = None) -> Answer:
-        """Decide, write, tell. Whoever asks, what is written is what can be read again: it is checked as JSON is."""
-        ask = decoded(_ASK, msgspec.json.encode(ask))
+        """Decide, write, tell. Whoever asks, what is written is what can be read again."""
         ((draft, told),) = self.asked(self.loop(name), [(ask, key)])
+        decoded(_DECIDED, draft.body)
         return told(await self.writer.append(draft))
 
     async def reward(self, name: str, event: str, value: float, key: str | None = None) -> Receipt:

@@ -370,8 +370,8 @@ def test_weights_on_a_cover_keep_their_bound_against_any_losses(surrogate: str) 
 # The claim
 
 
-def test_a_broken_learner_a_broken_constant_and_a_bound_above_all_loss_turn_the_verdict() -> None:
-    """On one system, measured; then by a learner that is told 1 - ℓ, a hundredth of the bound, nothing to lose."""
+def test_a_broken_learner_a_broken_constant_and_a_bound_that_uniform_play_keeps_turn_the_verdict() -> None:
+    """On one system, measured; then told 1 - ℓ, with a hundredth of the bound, and where uniform play is under it."""
     system = "policy weights on a cover, p = 2"
     runs: list[dict[str, Any]] = [{"system": system, "T": T, "seed": seed} for T in (400, 800) for seed in range(4)]
     found = [Measured(one, CLAIM.measure(**one)) for one in runs]
@@ -385,7 +385,7 @@ def test_a_broken_learner_a_broken_constant_and_a_bound_above_all_loss_turn_the_
     assert judged(found, **{"at least 1": 5.0})[1] is Verdict.REACHED
     assert judged(told) == [Verdict.FAILS, Verdict.UNSEEN]
     assert judged(found, bound=0.01 * found[0].values["bound"])[0] is Verdict.FAILS
-    assert judged(found, most=0.5 * found[0].values["bound"])[0] is Verdict.VACUOUS
+    assert judged(found, uniform=0.5 * found[0].values["bound"])[0] is Verdict.VACUOUS
 
 
 def test_every_system_has_a_hundred_runs_at_one_horizon() -> None:

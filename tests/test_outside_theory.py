@@ -111,3 +111,101 @@ def test_advice_must_be_a_law() -> None:
     with pytest.raises(ValueError, match=r"needs advice that is a law, got a probability of -0\.166667"):
         exponential_weights(regressors=scores, surrogate="advice").learn([1.0, 0.0], mb.Decision(0, 0.5), 1.0)
     exponential_weights(regressors=0.3 * scores, surrogate="advice").learn([1.0, 0.0], mb.Decision(0, 0.5), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("context", "probability", "loss", "message"),
+    [
+        ([3.0, 0.0], 0.5, 1.0, r"needs ‖x‖ <= 1, got a context of norm 3"),
+        ([0.6, 0.0], 0.5, 0.5, r"needs one right action, losses of 0 and 1, got a loss of 0\.5"),
+        ([0.6, 0.0], 1e-6, 1.0, r"needs p >= μ, got a probability of 1e-06"),
+    ],
+)
+def test_improper_logistic_is_held_to_its_bound(
+    context: list[float], probability: float, loss: float, message: str
+) -> None:
+    def build(**more: Any) -> Any:
+        return mb.ImproperLogistic.from_theory(n_features=2, n_actions=2, horizon=3, epsilon=0.5, seed=0, **more)
+
+    agent, outside = build(), build(outside_theory=True)
+    assert agent.bound().holds
+    assert not outside.bound().holds
+    with pytest.raises(ValueError, match=message):
+        agent.learn(context, mb.Decision(0, probability), loss=loss)
+    for _ in range(3):
+        agent.learn([0.6, 0.0], mb.Decision(0, 0.5), loss=1.0)
+    with pytest.raises(ValueError, match=r"needs T rounds at most, got round 4 of 3"):
+        agent.learn([0.6, 0.0], mb.Decision(0, 0.5), loss=1.0)
+    for _ in range(4):
+        outside.learn(context, mb.Decision(0, probability), loss=loss)
+    assert "outside_theory=True" in repr(outside)
+    with pytest.raises(ValueError, match="from_theory"):
+        mb.ImproperLogistic(2, seed=0).bound()
+
+
+def test_a_cover_of_one_predictor_is_no_class() -> None:
+    with pytest.raises(ValueError, match="epsilon must be small enough"):
+        mb.ImproperLogistic.from_theory(n_features=2, n_actions=2, horizon=10, radius=0.1, epsilon=5.0)
+    with pytest.raises(ValueError, match="size"):
+        mb.theory.improper_logistic_finite(1, 2, 100)
+
+
+# Bounds that learners state themselves say what they need, and whether it is so.
+
+
+def held(agent: Any, rounds: int = 1, loss: float = 0.0, context: tuple[float, ...] = (1.0, 0.0)) -> Any:
+    for _ in range(rounds):
+        agent.learn(list(context), mb.Decision(0, 0.5), loss=loss)
+    return agent.bound().conditions
+
+
+POLICIES = np.eye(2)[np.array([[0, 0], [0, 1], [1, 0], [1, 1]])].transpose(0, 2, 1)
+
+
+def test_x_must_be_a_separator() -> None:
+    whole, half = (
+        mb.ContextualFTPL(2, regressors=POLICIES, contexts=X, horizon=9, seed=0) for X in (np.eye(2), np.eye(2)[:1])
+    )
+    assert all(held(whole).values())
+    name = "X tells all policies apart, or holds all contexts"
+    assert not held(half)[name]
+    coming = mb.ContextualFTPL(2, regressors=POLICIES, contexts=np.eye(2)[[0]], transductive=True, horizon=1, seed=0)
+    assert held(coming)[name]
+
+
+@pytest.mark.parametrize("cls", [mb.BISTRO, mb.BISTROPlus, mb.ContextualFTPL, mb.RegressorElimination])
+def test_contexts_must_be_given(cls: Any) -> None:
+    assert held(cls(2, regressors=POLICIES, contexts=np.eye(2), horizon=9, seed=0))["contexts are given"]
+    assert not held(cls(2, regressors=POLICIES, horizon=9, seed=0))["contexts are given"]
+
+
+def test_one_regressor_must_be_right() -> None:
+    def agent(**more: Any) -> Any:
+        return mb.RegressorElimination(2, regressors=POLICIES, contexts=np.eye(2), horizon=99, seed=0)
+
+    good, bad = agent(), agent()
+    assert held(good, 40)["one regressor is right"]  # the first action always pays, as two of them say
+    for t in range(40):  # nobody says that it pays half the time, for sure
+        bad.learn([1.0, 0.0], mb.Decision(t % 2, 0.5), loss=0.5)
+    assert bad.bound().conditions["one regressor is right"]  # squares of 1/4 a round: just what chance allows
+    for t in range(58):
+        bad.learn([1.0, 0.0], mb.Decision(t % 2, 0.5), loss=1.0)
+    assert not bad.bound().conditions["one regressor is right"]
+
+
+def test_hierarchical_weights_promise_nothing_past_their_horizon() -> None:
+    agent = mb.HierExp4(2, space=LINE, horizon=5, seed=0)
+    assert held(agent, 5, context=(0.5,))["T rounds at most"]
+    assert not held(agent, context=(0.5,))["T rounds at most"]
+
+
+@pytest.mark.parametrize("more", [{"context": 100.0}, {"mean": 2.0}])
+def test_oful_names_what_contexts_and_means_must_be(more: dict[str, float]) -> None:
+    assert mb.OFUL(2, seed=0).bound(1000, 4).holds
+    assert not mb.OFUL(2, seed=0).bound(1000, 4, **more).holds
+
+
+def test_a_small_ridge_makes_ofuls_bound_larger_not_smaller() -> None:
+    values = [mb.theory.oful_regret(4, 100, regularisation=one, norm=0.0).value for one in (1.0, 0.1, 1e-3, 1e-9)]
+    assert values == sorted(values)
+    assert mb.theory.oful_regret(1000, 10, regularisation=1e-6).value > 0.0  # D above T

@@ -55,11 +55,10 @@ def improper_logistic(
 
 @validated
 def improper_logistic_finite(
-    size: Annotated[int, Integer(1, 10**300)], n_actions: Actions, horizon: Horizon, *, mu: Floor = None
+    size: Annotated[int, Integer(2, 10**300)], n_actions: Actions, horizon: Horizon, *, mu: Floor = None
 ) -> Bound:
     """The same over N = `size` predictors, with every constant."""
-    complexity = max(math.log(size), 1e-30)
-    return _logistic("improper logistic, finite", complexity, n_actions, horizon, mu, "min_n Σ ℓ_n, logistic")
+    return _logistic("improper logistic, finite", math.log(size), n_actions, horizon, mu, "min_n Σ ℓ_n, logistic")
 
 
 def _logistic(name: str, complexity: float, K: int, T: int, mu: float | None, benchmark: str) -> Bound:

@@ -25,7 +25,7 @@ from marginbandits.evaluation import interval
 from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results, shown, slopes, verdict
 from marginbandits.experiments.claims.figures import growth
 from marginbandits.experiments.claims.judging import exponent, grows
-from marginbandits.experiments.claims.measuring import control, played
+from marginbandits.experiments.claims.measuring import NOTHING, control, played
 from marginbandits.learners import LipschitzFTL
 from marginbandits.scores import Cube
 from marginbandits.theory import lipschitz_actions, lipschitz_references
@@ -115,5 +115,5 @@ CLAIM = Claim(
     units,
     judge,
     errata=(17,),
-    controls=(control(COARSE, _few),),
+    controls=(control(COARSE, _few), control(NOTHING, _few)),
 )

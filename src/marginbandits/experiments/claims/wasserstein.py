@@ -85,12 +85,12 @@ def wasserstein(one: Array, other: Array) -> float:
 
 def units(quick: bool) -> list[Parameters]:
     """Steps by factors of ten."""
-    each, seeds = ((1, 10, 100), 6) if quick else ((1, 10, 100, 1000), 16)
+    each, seeds = ((1, 10, 100), 4) if quick else ((1, 10, 100, 1000), 16)
     return [{"d": d, "steps": steps, "seed": seed} for d in (1, 2, 3) for steps in each for seed in range(seeds)]
 
 
 def _few(quick: bool) -> list[Parameters]:
-    return [one for one in units(quick) if one["steps"] == 10]
+    return [one for one in units(quick) if one["steps"] == 10 and one["seed"] < 3]
 
 
 def judge(results: Results) -> Finding:

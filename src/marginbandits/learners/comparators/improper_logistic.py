@@ -16,7 +16,8 @@ Langevin dynamics; the cover stands for it here, in few dimensions.
 
 In its practical form N particles are drawn from the ball; when fewer than half of them count (1/Σq² < N/2) they are
 drawn again by weight and moved, θ̄ + √(1 - h²)(θ_i - θ̄) + h (θ_j - θ_k)/√2, which keeps their mean and covariance.
-That has no proof. Contexts are shortened to norm 1.
+That has no proof. Contexts are shortened to norm 1; `from_theory` refuses longer ones, losses other than 0 and 1,
+rounds beyond the horizon and decisions less likely than μ, unless told `outside_theory=True`.
 
 Foster, Kale, Luo, Mohri & Sridharan (2018), "Logistic regression: the importance of being improper".
 
@@ -31,6 +32,8 @@ True
 (21, 0.028)
 """
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated, Any, Unpack
 
 import numpy as np
@@ -39,12 +42,14 @@ from marginbandits import laws
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Features, Identity
 from marginbandits.learners.base import Learner, Parts
+from marginbandits.learners.conditions import Condition, OutsideTheory, refuse_outside
 from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.projections import ball
 from marginbandits.scores import Linear, SharedLinear
 from marginbandits.scores.cover import linear_cover
-from marginbandits.state import Field, zeros
-from marginbandits.theory.logistic import logistic_floor
+from marginbandits.state import COUNT, Field, zeros
+from marginbandits.theory.logistic import improper_logistic_finite, logistic_floor
+from marginbandits.theory.record import Bound
 from marginbandits.types import Array
 from marginbandits.validation import Choice, Instance, Integer, OneOf, Real, Seed, validated
 
@@ -54,6 +59,7 @@ LEAST = 1e-12
 """No probability is taken for less where its logarithm is charged."""
 
 FARTHEST = 1e200
+_BOUND = "The bound of improper logistic regression"
 
 
 class ImproperLogistic(Learner):
@@ -78,10 +84,13 @@ class ImproperLogistic(Learner):
         estimate: Annotated[str, Choice("likelihood", "importance")] = "likelihood",
         mu: Annotated[float, Real(0, 0.5)] = 0.01,
         step: Annotated[float, Real(0, 1)] = 0.2,
+        horizon: Annotated[int | None, OneOf(Integer(1, COUNT), Instance(type(None)))] = None,
+        outside_theory: OutsideTheory = None,
         features: Features = "raw",
         **options: Unpack[Options],
     ) -> None:
         super().__init__(n_actions, features=features, **options)
+        self.horizon, self.outside_theory = horizon, outside_theory
         self.predictors, self.radius, self.estimate, self.mu, self.step = predictors, radius, estimate, mu, step
         if mu * self.n_actions > 1.0:
             raise ValueError(f"mu must be at most 1/n_actions = {1 / self.n_actions:g}, got {mu}")
@@ -103,20 +112,44 @@ class ImproperLogistic(Learner):
         radius: Annotated[float, Real(1e-9, 1e9)] = 1.0,
         epsilon: Annotated[float, Real(1e-9, 1e9)] = 0.25,
         most: Annotated[int, Integer(1, 10**7)] = 100_000,
+        outside_theory: Annotated[bool, Instance(bool)] = False,
         seed: Seed = None,
     ) -> "ImproperLogistic":
         """The aggregation over an ε-cover, with the paper's estimate; contexts are taken as they are."""
         cover = linear_cover(n_actions, n_features, epsilon=epsilon, radius=radius, most=most)
+        if len(cover) < 2:
+            raise ValueError(f"epsilon must be small enough for a cover of two predictors at least, got {epsilon:g}")
         mu = logistic_floor(n_actions, horizon, float(np.log(len(cover))))
         return cls(
-            n_actions, predictors=cover, radius=radius, estimate="importance", mu=mu, features=Identity(), seed=seed
+            n_actions,
+            predictors=cover,
+            radius=radius,
+            estimate="importance",
+            mu=mu,
+            horizon=horizon,
+            outside_theory=outside_theory,
+            features=Identity(),
+            seed=seed,
         )
+
+    def bound(self) -> Bound:
+        """What the theory promises `from_theory`: mistakes over the least log loss of a predictor, in T rounds."""
+        if self.outside_theory is None or self.horizon is None or not isinstance(self.predictors, np.ndarray):
+            raise ValueError("bound must be asked of ImproperLogistic.from_theory: no theorem covers other forms")
+        found = improper_logistic_finite(len(self.predictors), self.n_actions, self.horizon, mu=self.mu)
+        return replace(found, conditions={**found.conditions, "held to the theorem": not self.outside_theory})
 
     @property
     def weights(self) -> Array:
         """Q, one for each predictor."""
         q = np.exp(-self._cost)
         return np.asarray(q / q.sum())
+
+    def _ready(self, n: int) -> None:
+        if self.outside_theory is False and self.horizon is not None:
+            done = 0 if self._map is None else int(self._rounds[0])
+            rounds = Condition("T rounds at most", done + n <= self.horizon, f"round {done + n} of {self.horizon}")
+            refuse_outside(_BOUND, [rounds])
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         if isinstance(self.predictors, np.ndarray):
@@ -134,8 +167,13 @@ class ImproperLogistic(Learner):
             w = scores.weights(theta) if isinstance(scores, Linear) else theta
             self._table = w.reshape(len(theta), -1, n_features)
         self._cost = zeros((len(self._table),))  # η Σ y (-ln σ), less the smallest
+        self._rounds = zeros((1,), np.int64)
         largest = 1e9 if isinstance(self.predictors, np.ndarray) else 4.0 * self.radius
-        return {"table": Field(self._table, -largest, largest), "cost": Field(self._cost, 0.0, FARTHEST)}
+        return {
+            "table": Field(self._table, -largest, largest),
+            "cost": Field(self._cost, 0.0, FARTHEST),
+            "rounds": Field(self._rounds, 0, COUNT),
+        }
 
     def _check(self) -> None:
         if self._cost.min() > 0.0:
@@ -154,12 +192,16 @@ class ImproperLogistic(Learner):
         return np.asarray(grown / grown.sum(1, keepdims=True))
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
+        if self.outside_theory is False:
+            refuse_outside(_BOUND, self._needs(dense(one.rows), loss, probability))
         said = np.maximum(self._predictions(one)[:, action], LEAST)
         if self.estimate == "importance":
             charge = -self.mu * (1.0 - loss) / probability * np.log(said)
         else:
             charge = -(1.0 - loss) * np.log(said) - loss * np.log(np.maximum(1.0 - said, LEAST))
         self._journal.keep(self._cost)
+        self._journal.keep(self._rounds)
+        self._rounds[0] = min(int(self._rounds[0]) + 1, COUNT)
         self._cost += charge
         self._cost -= self._cost.min()
         np.minimum(self._cost, FARTHEST, out=self._cost)
@@ -167,6 +209,14 @@ class ImproperLogistic(Learner):
             q = self.weights
             if (q**2).sum() * len(q) > 2.0:
                 self._redraw(q)
+
+    def _needs(self, rows: Array, loss: float, probability: float) -> Iterable[Condition]:
+        """What the bound needs of a round."""
+        longest = float(np.linalg.norm(rows, axis=1).max())
+        yield Condition("‖x‖ <= 1", longest <= 1.0 + 1e-9, f"a context of norm {longest:g}")
+        yield Condition("one right action, losses of 0 and 1", loss in (0.0, 1.0), f"a loss of {loss:g}")
+        least = self.mu * (1.0 - 1e-9)
+        yield Condition("p >= μ", probability >= least, f"a probability of {probability:g} and μ = {self.mu:g}")
 
     def _redraw(self, q: Array) -> None:
         """Draw particles again by weight, and move them within their own spread."""

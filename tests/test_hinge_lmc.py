@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 import marginbandits as mb
 from marginbandits.checks import check_learner
 from marginbandits.learners.hinge_lmc.diagnostics import BINS, Monitor, count
+from marginbandits.learners.hinge_lmc.rounds import stands_for
 from marginbandits.types import Array
 from tests import naive
 from tests.problems import played
@@ -83,7 +84,7 @@ def test_it_learns_a_noisy_separator_that_uniform_play_does_not() -> None:
 
 @pytest.mark.parametrize("features", ["raw", "fourier"])
 def test_particles_stay_where_they_belong_when_rounds_are_no_longer_kept(features: str) -> None:
-    """What is left of those is Gaussian: estimated from those kept, a flat hinge would leave particles no minimum."""
+    """Were each that is kept to stand for its whole share, a flat hinge would leave particles no minimum."""
     agent = mb.HingeLMC(3, memory=60, features=features, seed=0)
     lost = played(agent, 1500)
     assert np.abs(agent.state()["particles"]).max() < 20
@@ -146,6 +147,25 @@ def test_a_margin_separates_where_regression_cannot() -> None:
         lost[name] = np.mean(losses[500:])
     assert lost["margin"] < 0.01
     assert lost["none"] > 0.05
+
+
+def test_the_margin_does_not_fade_when_rounds_are_no_longer_kept() -> None:
+    """Two actions, 5,000 rounds, 1,000 kept of each: those that gave way are still told to be beyond the margin."""
+    env = mb.SeparableMisspecified(5000, seed=0)
+    margin = mb.HingeLMC(2, features=mb.Identity(), seed=0)
+    none = mb.HingeLMC(2, surrogate="hinge", margin=100.0, features=mb.Identity(), seed=0)
+    assert mb.simulate(margin, env).losses[4000:].mean() <= 0.01
+    assert mb.simulate(none, env).losses[4000:].mean() > 0.05
+
+
+def test_rounds_that_are_kept_stand_for_no_more_than_leaves_the_potential_convex() -> None:
+    rng = np.random.default_rng(0)
+    N, size, d = 4000, 200, 40
+    rows = rng.standard_normal((N, d))
+    A, kept = np.eye(d) + rows.T @ rows, rows[:size].T @ rows[:size]
+    assert np.linalg.eigvalsh(A - stands_for(N, size, d) * kept).min() > 0.0
+    assert np.linalg.eigvalsh(A - N / size * kept).min() < 0.0  # each for its share of all rounds would be too much
+    assert stands_for(size, size, d) == 1.0
 
 
 def test_diagnostics_say_how_a_run_goes() -> None:

@@ -35,7 +35,7 @@ def chains(
     kept, slopes, pull = [], np.zeros((n_chains, n)), np.zeros((n_chains, d))
     for k in range(int((10 + n_kept) / step)):
         refresh(slopes, pull, particles, rows, losses, 0, n_chains, 0, n, margin, squared)
-        langevin_step(particles, theta, C, pull, 1e9, step, temperature, rng.standard_normal(particles.shape))
+        langevin_step(particles, theta, C, pull, 1.0, 1e9, step, temperature, rng.standard_normal(particles.shape))
         if k * step >= 10 and k % int(1 / step) == 0:
             kept.append(particles.copy())
     return np.concatenate(kept)
@@ -70,7 +70,7 @@ def test_a_step_is_its_formula(d: int) -> None:
     particles, mean, pull, normals = (rng.standard_normal(shape) for shape in ((3, d), d, (3, d), (3, d)))
     factor = np.tril(rng.standard_normal((d, d)))
     expected = naive.langevin_step(particles, mean, factor, pull, 0.3, 0.2, normals)
-    langevin_step(particles, mean, factor, pull, 1e9, 0.3, 0.2, normals)
+    langevin_step(particles, mean, factor, pull, 1.0, 1e9, 0.3, 0.2, normals)
     assert np.allclose(particles, expected, atol=1e-12)
 
 
@@ -101,7 +101,7 @@ def test_a_new_round_is_absorbed_exactly(loss: float, start: float, nudge: float
 
 def test_a_step_goes_no_further_than_it_may() -> None:
     particles = np.zeros((1, 5))
-    langevin_step(particles, np.zeros(5), np.eye(5), np.full((1, 5), 1e90), 7.0, 0.5, 0.0, np.zeros((1, 5)))
+    langevin_step(particles, np.zeros(5), np.eye(5), np.full((1, 5), 1e90), 1.0, 7.0, 0.5, 0.0, np.zeros((1, 5)))
     assert (particles == -3.5).all()
 
 

@@ -144,7 +144,7 @@ def learnt(times: int, states: Array, totals: Array, span: Array, columns: Place
 @kernel
 def stepped(times: int, particles: Array, mean: Array, factor: Array, pull: Array, normals: Array) -> None:
     for _ in range(times):
-        langevin_step(particles, mean, factor, pull, 1e6, 0.5, 0.1, normals)
+        langevin_step(particles, mean, factor, pull, 1.0, 1e6, 0.5, 0.1, normals)
 
 
 @kernel

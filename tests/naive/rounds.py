@@ -164,6 +164,11 @@ def stretch(following: Places, block: int, held: int, n: int) -> tuple[int, int]
     return start, min(start + n, held)
 
 
+@twin(rounds.stands_for, lambda rng: (int(rng.integers(1, 10**6)), int(rng.integers(1, 3000)), pick(rng, 1, 21, 365)))
+def stands_for(seen: int, size: int, d: int) -> float:
+    return max(1.0, seen / size / (1.0 + (math.sqrt(d) + 3.0) / math.sqrt(size)) ** 2)
+
+
 @twin(rounds.learn_one, _to_learn, tolerance=1e-6)
 def learn_one(
     rows: Array,
@@ -209,7 +214,9 @@ def learn_one(
     sampling.refresh(own_slopes, pull, *looked, first, last, start, end, margin, squared)
     noise = normals[n + 1 :].reshape(-1, d)[: last - first]
     theta, factor = models[block, -1], models[block, :-1]
-    sampling.langevin_step(own[first:last], theta, factor, pull[first:last], 1e6 * held, step, temperature, noise)
+    weight = stands_for(int(seen[block]), kept_losses.shape[1], d)
+    given = pull[first:last], weight, 1e6 * held * weight, step, temperature, noise
+    sampling.langevin_step(own[first:last], theta, factor, *given)
 
 
 def _pulling(rng: np.random.Generator) -> tuple[Array, Array, Array, float, float, int, Array]:

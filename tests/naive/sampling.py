@@ -176,10 +176,11 @@ def forget(slopes: Array, total: Array, slot: int, row: Array) -> None:
     slopes[:, slot] = 0.0
 
 
-def _step(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, float, float, float, Array]:
+def _step(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, float, float, float, float, Array]:
     n, d = pick(rng, 0, 1, 3), pick(rng, 1, 2, 4, 5, 9)
     moved, pull, normals = some(rng, n, d), some(rng, n, d), some(rng, n, d)
-    return moved, some(rng, d), np.tril(some(rng, d, d)), pull, pick(rng, 0.5, 1e9), pick(rng, 0.3, 1.0), 0.2, normals
+    sizes = pick(rng, 1.0, 2.5), pick(rng, 0.5, 1e9), pick(rng, 0.3, 1.0)
+    return moved, some(rng, d), np.tril(some(rng, d, d)), pull, *sizes, 0.2, normals
 
 
 @twin(particles.langevin_step, _step)
@@ -188,13 +189,14 @@ def langevin_step(
     mean: Array,
     factor: Array,
     pull: Array,
+    weight: float,
     most: float,
     step: float,
     temperature: float,
     normals: Array,
 ) -> None:
     noise = temperature * np.sqrt(step * (2 - step)) * normals
-    drawn = np.clip(pull @ factor.T, -most, most)
+    drawn = np.clip(weight * pull @ factor.T, -most, most)
     particles += step * (mean - particles) + (noise - step * drawn) @ factor
 
 

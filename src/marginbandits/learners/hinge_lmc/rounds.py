@@ -26,7 +26,7 @@ from marginbandits.samplers.stored_pull import FARTHEST, StoredPull, forget, ref
 from marginbandits.state import Field, Journal, Record
 from marginbandits.types import Array, Mask
 
-__all__ = ["LastRound", "learn_one", "n_normals", "play_one"]
+__all__ = ["LastRound", "learn_one", "n_normals", "play_one", "stands_for"]
 
 Places = npt.NDArray[np.int64]
 
@@ -105,6 +105,12 @@ def agreement(scores: Array, hope: float) -> float:
 
 
 @kernel
+def stands_for(seen: int, size: int, d: int) -> float:
+    """For how many rounds each that is kept pulls: as many as leave the potential convex (`samplers.particles`)."""
+    return max(1.0, seen / (math.sqrt(size) + math.sqrt(d) + 3.0) ** 2)
+
+
+@kernel
 def learn_one(
     rows: Array,
     shared: bool,
@@ -168,5 +174,6 @@ def learn_one(
         refresh(own_slopes, pull, own, own_rows, own_losses, 0, n, slot, slot + 1, margin, squared)
     refresh(own_slopes, pull, own, own_rows, own_losses, first, last, start, end, margin, squared)
     noise = normals[n + 1 :].reshape(-1, d)
-    model, most = models[block], FARTHEST * held
-    langevin_step(own[first:last], model[d], model, pull[first:last], most, step, temperature, noise)
+    model, weight = models[block], stands_for(seen[block], size, d)
+    most = FARTHEST * held * weight
+    langevin_step(own[first:last], model[d], model, pull[first:last], weight, most, step, temperature, noise)

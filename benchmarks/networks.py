@@ -75,7 +75,7 @@ def speed(n_rounds: int) -> None:
     """Rounds a second of one core's own time, and the share of what one product of large matrices reaches."""
     rounds = [(one.context, one.losses) for one in mb.Classification.bundled("digits", seed=0)]
     networks = mb.Networks()
-    weights = networks.shape(len(rounds[0][0]) + 1, 10).dimension
+    weights = networks._shaped(len(rounds[0][0]) + 1, 10).dimension
     first = networks.n_networks * (len(rounds[0][0]) + 1) * networks.width  # whose inputs need no slopes
     work = 2.0 * networks.minibatch * (3 * weights - first)
     square = np.random.default_rng(0).standard_normal((1024, 1024), np.float32)

@@ -151,6 +151,7 @@ def test_discovery_found_every_class() -> None:
         mb.Rounds,
         mb.MarginPolicy,
         mb.Estimate,
+        mb.Networks,  # a recipe: what is made of it are learners and experts
     }
     claimed = {*LEARNERS, *FEATURES, *SURROGATES, *ENVIRONMENTS, *SCORE_CLASSES, *SPACES, *EXPERTS}
     assert set(CLASSES.values()) == claimed | plain

@@ -133,7 +133,9 @@ def record(source: Any, *, labels: tuple[Action, ...] | None, part: slice = slic
 
 
 def _cut(column: Any, part: slice) -> Any:
-    """Some rounds of a column; what is none is not cut, but refused as it is."""
+    """Some rounds of a column; what is none is not cut, but refused as it is, and all of one are no copy."""
+    if part == slice(None):
+        return column
     rows = hasattr(column, "__getitem__") and hasattr(column, "__len__") and getattr(column, "shape", None) != ()
     return column[part] if rows and not isinstance(column, Mapping | type) else column
 

@@ -31,7 +31,6 @@ from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Real, quoted, validated
 
 __all__ = [
-    "TWO_SIDED",
     "Hinge",
     "Ramp",
     "RelativeMargin",
@@ -42,7 +41,6 @@ __all__ = [
     "multiclass_hinge",
     "multiclass_margin",
     "realizable_scores",
-    "two_sided_slope",
 ]
 
 Margin = Annotated[float, Real(above=0)]

@@ -64,7 +64,7 @@ class NetworksExpert(Expert):
         self.features = features
 
     def _begin(self, n_blocks: int, n_features: int) -> None:
-        size = self.networks.shape(n_features, n_blocks).dimension * self.networks.minibatch
+        size = self.networks._shaped(n_features, n_blocks).dimension * self.networks.minibatch
         self._ensemble = Ensemble(
             self.networks,
             n_features,

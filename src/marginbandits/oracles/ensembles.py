@@ -74,7 +74,7 @@ class Ensemble(Record):
     ) -> None:
         self.recipe, self.surrogate, self.margin = recipe, surrogate, margin
         self.first, self.every = begin, max(every, recipe.every)
-        self.shape = recipe.shape(n_features, n_outputs)
+        self.shape = recipe._shaped(n_features, n_outputs)
         self._scale = math.sqrt(n_features)  # features have norm about 1; networks want columns of about 1
         size = max(1, min(recipe.memory, _ROOM // n_features))
         self.parameters, self.adam = self._fresh()

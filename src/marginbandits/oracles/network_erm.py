@@ -70,7 +70,7 @@ class NetworkERM(Part):
     ) -> NetworkLeader:
         """Networks of small cost on these rounds, from weights drawn anew; `start` only says how many blocks."""
         recipe, (n_blocks, d) = self.networks, start.shape
-        shape, rng = recipe.shape(d, n_blocks), np.random.default_rng(self.seed)
+        shape, rng = recipe._shaped(d, n_blocks), np.random.default_rng(self.seed)
         now = shape.drawn(rng), np.zeros((2, shape.dimension), np.float32)
         costs = np.asarray(losses * weights, np.float32)
         used = np.flatnonzero(costs)  # a round without a loss has no say

@@ -79,7 +79,7 @@ class Networks(Part):
         self.temperature = temperature
         self.norm = norm
 
-    def shape(self, n_inputs: int, n_outputs: int) -> "Perceptrons":
+    def _shaped(self, n_inputs: int, n_outputs: int) -> "Perceptrons":
         """All of them, for rows of so many columns and so many scores."""
         return Perceptrons(self.n_networks, (n_inputs, *[self.width] * self.depth, n_outputs))
 

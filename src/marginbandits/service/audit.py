@@ -141,7 +141,9 @@ def _bet(
     What becomes of one coin, and whether the likeliest was drawn.
     """
     groups = _grouped(p, hashes)
-    bettor, scale, told, some = 1, p.sum(), np.empty(_GROUPS), np.empty(_GROUPS, np.int64)
+    bettor, scale, told, some = 1, 0.0, np.empty(_GROUPS), np.empty(_GROUPS, np.int64)
+    for action in range(len(p)):
+        scale += p[action]
     for kind in range(_KINDS):
         told[:], n = 0.0, 0
         for action in range(len(p)):
@@ -164,7 +166,9 @@ def _bet(
                 for group in some[:n]:
                     due[group] += told[group]
                 drawn[own] += 1.0
-    total = float(shares.sum())
+    total = 0.0
+    for one in range(len(shares)):
+        total += shares[one]
     shares *= (1.0 - shared) / total
     shares += shared / len(shares)
     return total, int(groups[1, place] == 0)

@@ -126,7 +126,7 @@ def bakeoff(plan_file: Path | None, out: Path, jobs: int, dask: str | None, **op
 
 
 @main.command()
-@click.option("--quick", is_flag=True, help="A first look, in about two minutes.")
+@click.option("--quick", is_flag=True, help="A first look, in about three minutes.")
 @click.option("--only", metavar="CLAIMS", help="Claims to test, separated by commas; all by default.")
 @click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Processes.")
 @click.option("--dask", metavar="ADDRESS", help="Run on a Dask cluster instead: its address, or `local`.")

@@ -177,7 +177,7 @@ def test_rows_of_an_offer() -> None:
 
 
 def test_most_learners_may_change_their_actions() -> None:
-    assert len(CHANGING) == 18
+    assert len(CHANGING) == 17
 
 
 @pytest.mark.parametrize("cls", CHANGING)

@@ -369,12 +369,15 @@ def test_supervised_learns_every_loss_at_once() -> None:
         agent.learn_all(x, row)
     for action in range(2):
         theta, _ = naive.ridge(X, 1 - losses[:, action], 0.1)
-        assert np.allclose(agent._ridge.theta[action], theta)
-    before = agent._ridge.theta.copy()
+        assert np.allclose(agent._theta[action], theta)
+    before = agent._theta.copy()
     for bad in ([0.5], [0.5, 2.0]):
         with pytest.raises(ValueError, match="loss"):
             agent.learn_all(X[0], bad)
-    assert np.array_equal(before, agent._ridge.theta)
+    assert np.array_equal(before, agent._theta)
+    agent.learn(X[0], mb.Decision(1, 1.0), 0.5)  # of the other action nothing is learnt
+    assert np.array_equal(before[0], agent._theta[0])
+    assert not np.array_equal(before[1], agent._theta[1])
 
 
 def test_the_skyline_beats_every_bandit() -> None:

@@ -292,12 +292,9 @@ class Learner(Loop, ABC):
 
     def _usual_vector(self, context: Any) -> TypeGuard[Array]:
         """Whether it is what most rounds of most runs have: an array like those before it, that features will check."""
-        return (
-            type(context) is _ARRAY
-            and context.shape == self._vector
-            and context.dtype is FLOAT64
-            and context.flags.carray
-        )
+        if type(context) is not _ARRAY:
+            return False
+        return context.dtype is FLOAT64 and context.shape == self._vector and context.flags.carray
 
     def _one(self, rows: Rows, together: bool, available: Any) -> tuple[Batch, Mask | None]:
         rows = self._admitted(rows, together)

@@ -171,6 +171,7 @@ class Swift:
         self._told, self._action, self.count = np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.int64)
         self._loss = self._told[:, None]
         self._probability, self._law = np.zeros(1), np.zeros(K)
+        self._played = self._action.item, self._probability.item, self._law.copy
         self._arrays = np.array([0, K]), features, learner._arrays()
         self._generators = learner._draws, learner._rng  # which are held
         self._always = Held((*map(chance, self._generators), np.empty(learner.noisy), *self._arrays))
@@ -199,7 +200,8 @@ class Swift:
         """An action drawn from its law, or -1 if it is none; its probability; and the law."""
         if not self._rounds(PLAY | CHOOSE, 1, context, self._usual):
             _refuse(context[None], 0)
-        return self._action.item(), self._probability.item(), self._law.copy()
+        action, probability, law = self._played
+        return action(), probability(), law()
 
     def laws(self, batch: Batch) -> Array:
         """Of all contexts, laid out like the mask."""

@@ -1,76 +1,57 @@
-"""Figure 1 by learners: measured exponents of T at p = 1, 2, 3, over the curves that the bounds draw.
+"""Exp4 where the class grows with T: √(2KT ln N) is attained, over all N = 2^m policies on m cells.
 
-Three learners claim exponents in terms of p:
+With m = T^{2e-1} the bound is T^e, whatever the learner does: that is arithmetic. What is measured is whether regret
+reaches it, on the hardest of several problems: in every cell one action is better by a gap, of order √(m/T) or larger,
+and regret is that at the worst of the gaps. The e are exponents of Figure 1 (3/5 and 2/3: margins at p = 1 and 2; 2/3,
+3/4 and 4/5: covers without chaining at p = 1, 2, 3), but they are put in: nothing here tests that figure.
 
-    exponential weights   over a class of m independent cells, ln N = m ln 2: √(2KT ln N). With m growing like T^{2e-1}
-                          that is T^e: at the scale where the chaining bound leaves its first term, e is Figure 1's
-                          curve for margins; at the scale T^{-1/(p+2)}, a cover without chaining, e = (p+1)/(p+2)
-    LipschitzFTL          p/(p+1); at p = 1, 2/3 (erratum E17)
-    SmoothFTL             linear scores in a ball, p = 2: 2/3
-
-Weights over all 2^m policies on m cells are a product over cells, so each cell has its own, with the class's η. Its
-problem is the hardest of several: in every cell one action is better by a gap, of order √(m/T) or larger, and regret
-is that at the worst of the gaps. The others play the problems of their own claims.
+Weights over all 2^m policies are a product over cells, so each cell has its own, with the class's η.
 """
 
 import math
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from marginbandits.experiments.claims import lipschitz, smooth_ftl
-from marginbandits.experiments.claims.claim import Chart, Claim, Control, Finding, Line, Parameters, Results, slope
-from marginbandits.experiments.claims.figure_1 import exponent_curves
-from marginbandits.experiments.claims.judging import grows
-from marginbandits.experiments.claims.measuring import NOTHING, with_broken
-from marginbandits.experiments.marks import PALETTE
-from marginbandits.experiments.svg import Axis
-from marginbandits.experiments.svg import Line as Curve
-from marginbandits.theory import exponents, finite_rate
+from marginbandits.experiments.claims.claim import Claim, Control, Finding, Parameters, Results, slope
+from marginbandits.experiments.claims.figures import growth
+from marginbandits.experiments.claims.judging import bounded, exponent, grows
+from marginbandits.experiments.claims.measuring import NOTHING, limits, with_broken
+from marginbandits.theory import Bound, finite_rate
 from marginbandits.types import Array
 
 __all__ = ["CLAIM", "cells_of", "product_weights"]
 
-_Plan = tuple[str, int, tuple[int, ...], int]  # learner, p, horizons, seeds
+POWERS = ("1/5", "1/3", "1/2", "3/5")
+"""Of T: the numbers of cells."""
 
 GAPS = (1.0, 3.0, 10.0, 30.0)
 """In units of √(m/T), no gap above 1; with the largest that there is, 1."""
 
-CHAINED, COVER, LEADER, SMOOTH = "at the scale of chaining", "on a cover", "LipschitzFTL", "SmoothFTL"
-NAMES = {
-    CHAINED: "exponential weights at the scale of chaining",
-    COVER: "exponential weights on a cover",
-    LEADER: "LipschitzFTL",
-    SMOOTH: "SmoothFTL, linear scores",
-}
+MORE = "T^0.3 times as many cells as the claim counts"
 
 
-def claimed(learner: str, p: int) -> float:
-    """The exponent that it is to have."""
-    if learner in (CHAINED, COVER):
-        return exponents(float(p))["margin" if learner == CHAINED else "square"]
-    return max(2.0 / 3.0, p / (p + 1.0))
+def cells_of(power: str, T: int) -> int:
+    """How many there are: T^power."""
+    return max(1, round(math.pow(T, Fraction(power))))
 
 
-def cells_of(learner: str, p: int, T: int) -> int:
-    """m, so that √(T m) is T to the claimed exponent."""
-    return max(1, round(math.pow(T, 2.0 * claimed(learner, p) - 1.0)))
+def measure(power: str, T: int, seed: int, broken: str = "") -> Mapping[str, float]:
+    """Regret of one run against the policy that has every cell right, and the bound of the claim's number of cells."""
+    played = round(cells_of(power, T) * (T**0.3 if broken == MORE else 1.0))
+    gaps = {min(1.0, gap * math.sqrt(played / T)) for gap in GAPS} | {1.0}
+    regret = max(_regret(played, T, gap, seed, broken == NOTHING) for gap in gaps)
 
+    def bound(T: int) -> Bound:
+        return Bound("Exp4 over cells", {"all": math.sqrt(4.0 * T * cells_of(power, T) * math.log(2.0))}, T)
 
-def measure(learner: str, p: int, T: int, seed: int, broken: str = "") -> Mapping[str, float]:
-    """Expected regret of one run."""
-    if learner == LEADER:
-        return lipschitz.measure("leader", p, T, seed, broken)
-    if learner == SMOOTH:
-        return {"regret": smooth_ftl.measure("T", "proof", T, 1.0, seed, broken)["regret"]}
-    m = cells_of(learner, p, T)
-    gaps = {min(1.0, gap * math.sqrt(m / T)) for gap in GAPS} | {1.0}
-    return {"regret": max(_regret(m, T, gap, seed, bool(broken)) for gap in gaps)}
+    return {"regret": regret, **limits(bound, T, 0.5 * T)}
 
 
 def _regret(m: int, T: int, gap: float, seed: int, untold: bool) -> float:
-    """Against the policy that has every cell right: `gap` times how often the other action was likely."""
+    """`gap` times how often the other action was likely."""
     rng = np.random.default_rng([seed, m, T])
     cells, best = rng.integers(m, size=T), rng.integers(2, size=m)
     losses = rng.random((T, 2)) < 0.5 - 0.5 * gap * np.where(best[cells][:, None] == np.arange(2), 1.0, -1.0)
@@ -97,75 +78,51 @@ def product_weights(cells: Any, losses: Any, m: int, draws: Any) -> Array:
 
 
 def units(quick: bool) -> list[Parameters]:
-    """Exponential weights are cheap, and go farther."""
-    far, near = ((1000, 4000, 16_000), (512, 2048)) if quick else ((1000, 8000, 64_000), (1024, 4096, 16_384))
-    plan: list[_Plan] = [(learner, p, far, 6 if quick else 12) for learner in (CHAINED, COVER) for p in (1, 2, 3)]
-    plan += [(LEADER, p, near[: 2 if p == 3 else 3], 3 if quick else 6) for p in ((1, 2) if quick else (1, 2, 3))]
-    plan += [(SMOOTH, 2, near, 3 if quick else 6)]
-    return _planned(plan)
+    """T is raised sixteenfold, in full sixty-fourfold."""
+    return _planned((1000, 4000, 16_000) if quick else (1000, 8000, 64_000), 6 if quick else 12)
 
 
-def _planned(plan: Iterable[_Plan]) -> list[Parameters]:
-    return [
-        {"learner": learner, "p": p, "T": T, "seed": seed}
-        for learner, p, horizons, seeds in plan
-        for T in horizons
-        for seed in range(seeds)
-    ]
-
-
-def _untold(quick: bool) -> list[Parameters]:
-    kinds = dict.fromkeys((one["learner"], one["p"]) for one in units(quick))
-    return with_broken(_planned((learner, p, (256, 2048), 4) for learner, p in kinds), NOTHING)
+def _planned(horizons: Iterable[int], seeds: int) -> list[Parameters]:
+    return [{"power": power, "T": T, "seed": seed} for power in POWERS for T in horizons for seed in range(seeds)]
 
 
 def judge(results: Results) -> Finding:
-    """Each learner's exponent against its claim; over the curve, with its interval."""
-    lines: list[Line] = []
-    dots: list[Curve] = []
-    legend: list[Curve] = []
-    for (learner, mine), colour in zip(results.split("learner"), PALETTE[3:], strict=False):
-        for p, of in mine.split("p"):
-            found, stated = slope(of, "T", "regret"), claimed(learner, p)
-            both = learner in (CHAINED, COVER)
-            lines.append(
-                grows(
-                    f"Figure 1 by learners: {NAMES[learner]}, p = {p}",
-                    f"{'like' if both else 'at most'} T^{stated:.3f}",
-                    {"": (found, stated)},
-                    rival=1.0,
-                    where=f"T from {min(of.each('T')):,} to {max(of.each('T')):,}",
-                    both=both,
-                )
+    """All under the bound, and growing like it: below, too, it would not be attained."""
+    groups = {f"T^{{{power}}} cells": mine for power, mine in results.split("power")}
+    lines = [bounded("Regret of Exp4 over a growing number of cells", "at most √(2KT ln N), ln N = m ln 2", groups)]
+    for name, mine in groups.items():
+        most = max(mine.each("T"))
+        at = mine.where(T=most)
+        share = at.interval("regret").mean / float(at.values("bound").mean())
+        lines.append(
+            grows(
+                f"Exp4 over m = {name}: √(2KT ln N) is attained",
+                "like √(2KT ln N)",
+                {"": (slope(mine, "T", "regret"), exponent(mine, "T"))},
+                rival=1.0,
+                where=f"T from {min(mine.each('T')):,} to {most:,}; {share:.2f} of the bound there",
+                both=True,
             )
-            at = p + 0.08 * (list(NAMES).index(learner) - 1.5)
-            dots.append(Curve(NAMES[learner], [at], [found.mean], colour, dots=True))
-            dots.append(Curve("", [at, at], [found.low, found.high], colour))
-        legend.append(Curve(NAMES[learner], [0.0], [0.0], colour, dots=True))
-    drawn = exponent_curves(4.0)
-    chart = Chart(
-        "Figure 1, and what learners measure",
-        [*dots, *drawn],
-        Axis.of([0.0, 4.0], "p"),
-        Axis(0.4, 1.0, [(mark, f"{mark:.1f}") for mark in (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)], label="exponent of T"),
-        [*drawn, *legend],
-    )
+        )
     note = (
-        "Bars are 95% intervals over seeds. Nothing that runs claims the margin curve's T^{(p+2)/(p+4)} for a whole "
-        "class of p < 2: the theorem behind it is not constructive. What is measured there is its first term, "
-        "exponential weights at the scale from which chaining goes on. The rival is linear growth."
+        "The number of cells is chosen, and the bound's exponent follows from it: that regret has it, too, says that "
+        "Exp4's bound cannot be much better on such classes. Of Figure 1, whose theorem is not constructive, no "
+        "learner runs the margin curve below p = 2; those that claim its other exponents are under their own names."
     )
-    return Finding(lines, [chart], [note])
+    return Finding(lines, [growth("Regret over a growing number of cells", groups, over="T")], [note])
 
 
 CLAIM = Claim(
-    "figure-1-learners",
-    "Figure 1 by learners",
-    "Figure 1, Proposition 'entropy_growth', Theorem 'ftl', sections 2 and 3.2; appendix on Lipschitz bandits",
-    "The learners that claim exponents of T in terms of p, run, and their exponents over the curves of Figure 1.",
+    "many-cells",
+    "Exp4 over a growing number of cells",
+    "Example 'finite_cb', section 2, with a class that grows with T",
+    "Over a finite class regret is at most √(2KT ln N). Classes of all policies on m cells are as hard as that, up to "
+    "a constant, while m grows like a power of T.",
     measure,
     units,
     judge,
-    errata=(17,),
-    controls=(Control(NOTHING, _untold),),
+    controls=tuple(
+        Control(broken, lambda _, broken=broken: with_broken(_planned((512, 8192), 4), broken))  # type: ignore[misc]
+        for broken in (NOTHING, MORE)
+    ),
 )

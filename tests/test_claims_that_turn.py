@@ -6,6 +6,7 @@ import pytest
 
 from marginbandits.experiments.claims import (
     lipschitz_actions,
+    many_cells,
     margins_infinite,
     norm_balls,
     policy_regret,
@@ -35,6 +36,25 @@ def test_a_law_at_tau_does_not_hold_and_one_at_twice_tau_fails(moved: float, exp
     broken = {shift: name for name, shift in wasserstein.MOVED.items()}[moved]
     units = [{"d": d, "steps": 1, "seed": seed, "broken": broken} for d in (1, 2, 3) for seed in range(4)]
     assert judged(wasserstein.CLAIM, units) <= expected
+
+
+def test_exp4s_bound_is_attained_over_its_own_cells_and_not_over_others() -> None:
+    """The class of one number of cells, judged by the bound of another: fewer do not attain it, more break it."""
+
+    def growth(of: str, judged_as: str) -> Verdict:
+        runs = [
+            Measured(
+                {"power": judged_as, "T": T, "seed": seed},
+                {**many_cells.measure(judged_as, T, seed), "regret": many_cells.measure(of, T, seed)["regret"]},
+            )
+            for T in (1000, 16_000)
+            for seed in range(4)
+        ]
+        return many_cells.CLAIM.judge(Results(runs)).lines[1].verdict
+
+    assert growth("1/2", "1/2") is Verdict.REACHED
+    assert growth("1/5", "1/2") is Verdict.UPPER
+    assert growth("3/5", "1/3") is Verdict.UNSEEN
 
 
 def test_the_bound_in_every_norm() -> None:

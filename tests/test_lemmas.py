@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pytest
+from scipy import stats
 
 from marginbandits.projections import ball
 from marginbandits.samplers import HingePotential
@@ -150,3 +151,59 @@ def test_a_gradient_that_is_wrong_by_more_leaves_the_lemma(seed: int) -> None:
     """The control; later on the ball itself keeps chains together."""
     distance, bound = coupled(4.0, 3, seed)
     assert distance > bound
+
+
+GRADIENTS = ball(np.random.default_rng(0).standard_normal((8, 2)), 1.0)
+
+
+def largest_flip(gradients: Array) -> float:
+    """Of |W(ε) - W(ε, one sign flipped)| over |∇_i|/m, for W the length of the signed mean; all signs, all i."""
+    m, lengths = len(gradients), np.linalg.norm(gradients, axis=1)
+    signs = np.array(list(itertools.product([-1.0, 1.0], repeat=m)))
+    W = np.linalg.norm(signs @ gradients / m, axis=1)
+    flipped = np.arange(len(signs))[:, None] ^ (1 << np.arange(m)[::-1])
+    return float((np.abs(W[:, None] - W[flipped]) / (lengths / m)).max())
+
+
+def test_a_flipped_sign_moves_the_mean_by_twice_its_gradient() -> None:
+    """In the proof of lemma smoothing_concentration: at most 2|∇|/m, and parallel gradients need the 2 (E14)."""
+    assert largest_flip(GRADIENTS) <= 2 + 1e-9
+    parallel = largest_flip(np.tile([0.6, 0.8], (6, 1)))
+    assert 1 + 1e-9 < parallel == pytest.approx(2)
+
+
+def log_tail(m: int, x: float) -> float:
+    """Of |mean - 1/2| >= (x + 2)/√m, exactly: at the kink of one round's hinge the slope is 0 or G = 1, evenly."""
+    return float(stats.binom.logsf(math.ceil(m / 2 + (x + 2) * math.sqrt(m)) - 1, m, 0.5) + math.log(2))
+
+
+@pytest.mark.parametrize("m", [100, 10_000, 1_000_000])
+def test_concentration_of_averaged_gradients_exactly(m: int) -> None:
+    """Lemma smoothing_concentration, ε₂ = xG/√m: the tail beyond ε₂ + 2G/√m is at most exp(-x²/8), as corrected."""
+    for x in np.linspace(0.0, min(20.0, math.sqrt(m) / 2 - 2), 41):
+        assert log_tail(m, x) <= -(x**2) / 8
+
+
+@pytest.mark.parametrize("m", [10_000, 1_000_000])
+def test_the_printed_concentration_is_exceeded(m: int) -> None:
+    """The control: exp(-4x²), as printed, is less than the tail is."""
+    assert log_tail(m, 8.0) > -4 * 8.0**2
+
+
+def share_beyond(m: int, draws: int, seed: int) -> tuple[float, float]:
+    """How often averages of `draws` gradients are off by more than ε₂ + 2G/√m, and the lemma's bound for m of them."""
+    rng = np.random.default_rng(seed)
+    F = HingePotential(features=ball(rng.standard_normal((4, 2)), 1.0), weights=rng.uniform(0.2, 1.0, 4), margin=0.5)
+    u, x, runs = 0.3, 0.5, 400
+    theta = ball(rng.standard_normal((1, 2)), 1.0)
+    z = u * rng.standard_normal((runs * draws, 2))
+    off = F.gradient(theta + z).reshape(runs, draws, 2).mean(1) - F.smoothed_gradient(u)(theta)
+    return float((np.linalg.norm(off, axis=1) >= (x + 2) * F.lipschitz / math.sqrt(m)).mean()), math.exp(-(x**2) / 8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_concentration_of_the_samplers_own_gradients(seed: int) -> None:
+    """Of the potential that is sampled. The control averages one draw where the bound is of 4,096."""
+    found, bound = share_beyond(64, 64, seed)
+    assert found <= bound
+    assert share_beyond(4096, 1, seed)[0] > bound

@@ -25,7 +25,7 @@ from marginbandits.experiments.claims import (
     CLAIMS,
     calibration,
     chosen,
-    figure_1_learners,
+    many_cells,
     price_of_k,
 )
 from marginbandits.experiments.claims.claim import (
@@ -343,7 +343,7 @@ def test_weights_of_cells_are_those_over_all_policies() -> None:
         laws.append(decision.distribution[1])
         draws[t] = 0.0 if decision.action == 1 else 1.0 - 1e-12
         agent.learn(context, decision, loss=losses[t, decision.action])
-    np.testing.assert_allclose(figure_1_learners.product_weights(cells, losses, m, draws), laws, atol=1e-5)
+    np.testing.assert_allclose(many_cells.product_weights(cells, losses, m, draws), laws, atol=1e-5)
 
 
 def test_verdicts() -> None:

@@ -11,6 +11,7 @@
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -159,8 +160,10 @@ def write_page(programme: Programme, store: Store, path: Path) -> list[Finding]:
 def _tally(lines: Sequence[Line]) -> str:
     if not lines:
         return "Nothing is finished yet."
-    counted = {one: sum(line.verdict is one for line in lines) for one in Verdict}
-    return f"{count(len(lines), 'claim')}: " + "; ".join(f"{n} {one.value}" for one, n in counted.items() if n) + "."
+    counted = Counter(line.verdict for line in lines)
+    return (
+        f"{count(len(lines), 'line')}: " + "; ".join(f"{counted[one]} {one}" for one in Verdict if counted[one]) + "."
+    )
 
 
 def _family(lines: Sequence[Line]) -> str:
@@ -174,26 +177,37 @@ def _family(lines: Sequence[Line]) -> str:
 
 
 def _overview(programme: Programme, findings: Sequence[Finding]) -> str:
-    rows = [
-        [f'<a href="#{claim.name}">{_raised(line.claim)}</a>', *_cells(finding, line)]
-        for claim, finding in zip(programme.claims, findings, strict=True)
-        for line in finding.lines
-    ]
-    return table(["claim", "stated", "measured", "verdict"], rows, "claims") if rows else ""
+    """A row for each claim: where it is, and what its lines came to."""
+    rows = []
+    for claim, finding in zip(programme.claims, findings, strict=True):
+        counted = Counter(line.verdict for line in finding.lines)
+        badges = " ".join(_badge(one, f"{counted[one]} {one.value}") for one in Verdict if counted[one])
+        rows.append([f'<a href="#{claim.name}">{escape(claim.title)}</a>', badges or "not finished"])
+    return table(["claim", "what its lines came to"], rows, "claims")
 
 
-def _cells(finding: Finding, line: Line) -> list[str]:
-    badge = f'<span class="badge" style="background:{_TINTS[line.verdict]}">{line.verdict.value}</span>'
+def _badge(verdict: Verdict, words: str) -> str:
+    return f'<span class="badge" style="background:{_TINTS[verdict]}">{words}</span>'
+
+
+def _line(finding: Finding, line: Line) -> list[str]:
     control = f'<br><small class="note">control: {_pretty(_control(finding, line))}</small>'
-    return [_pretty(line.stated), _pretty(line.measured), badge + control]
+    return [
+        _pretty(line.claim),
+        f'<td data-label="stated">{_pretty(line.stated)}</td>',
+        f'<td data-label="measured">{_pretty(line.measured)}</td>',
+        _badge(line.verdict, line.verdict.value) + control,
+    ]
 
 
 def _section(claim: Claim, finding: Finding) -> str:
     errata = f"; errata {', '.join(f'E{number}' for number in claim.errata)}" if claim.errata else ""
+    rows = [_line(finding, line) for line in finding.lines]
+    lines = table(["line", "stated", "measured", "verdict"], rows, "claims") if rows else ""
     notes = "".join(f"<p>{_pretty(note)}</p>" for note in finding.notes)
     return (
         f'<h2 id="{claim.name}">{escape(claim.title)}</h2><p class="note">{_pretty(claim.reference + errata)}</p>'
-        f"<p>{_pretty(claim.explanation)}</p>"
+        f"<p>{_pretty(claim.explanation)}</p>{lines}"
         f"<div class='charts'>{''.join(map(_drawn, finding.charts))}</div>{notes}"
     )
 
@@ -205,12 +219,10 @@ def _drawn(chart: Chart | Dots) -> str:
 
 
 def _pretty(words: str) -> str:
-    """Exponents raised: T^{p/(p+1)}, ε^-p, 10^40; errata linked: E10."""
-    return re.sub(r"\bE(\d+)\b", r'<a href="#E\1">E\1</a>', _raised(words))
-
-
-def _raised(words: str) -> str:
-    return re.sub(r"\^(?:\{([^}]*)\}|(-?[\w.]+))", lambda m: f"<sup>{m[1] or m[2]}</sup>", escape(words))
+    """Exponents raised: T^{p/(p+1)}, ε^-p, 10^40; indices lowered: π_ramp, min_f; errata linked: E10."""
+    raised = re.sub(r"\^(?:\{([^}]*)\}|(-?[\w.]+))", lambda m: f"<sup>{m[1] or m[2]}</sup>", escape(words))
+    lowered = re.sub(r"\b(\w|min|max|inf)_(\w+|∞)", r"\1<sub>\2</sub>", raised)
+    return re.sub(r"\bE(\d+)\b", r'<a href="#E\1">E\1</a>', lowered)
 
 
 def _errata(claims: Sequence[Claim]) -> str:

@@ -111,11 +111,11 @@ def known(quick: bool) -> list[Parameters]:
 
 
 def units(quick: bool) -> list[Parameters]:
-    """Every setting's learners; the first setting, where chance decides who is stuck, with more seeds."""
-    T, few, many = (200, 2, 2) if quick else (8000, 3, 10)
+    """Every setting's learners."""
+    T, seeds = (200, 2) if quick else (8000, 10)
     return [
         {"world": world, "learner": learner, "T": T, "seed": seed}
         for world in WORLDS
         for learner in (*USUAL, *MORE.get(world, ()))
-        for seed in range(many if world == SEPARABLE else few)
+        for seed in range(seeds)
     ]

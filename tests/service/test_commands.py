@@ -179,7 +179,7 @@ def test_help_says_that_a_database_is_a_place_too() -> None:
         assert "postgresql://" in run(*words, "--help").output
     told = run("serve", "--help").output
     assert "\\b" not in told
-    assert '\'{"settings": {"window": 60}}\'\n' in told, "a line of its own"
+    assert '\'{"new": true, "settings": {"window": 60}}\'\n' in told, "a line of its own"
 
 
 def test_a_folder_that_is_served_is_not_served_twice(opened: Callable[..., Shop], tmp_path: Path) -> None:

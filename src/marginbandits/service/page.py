@@ -120,7 +120,11 @@ def _all(loops: list[Loop]) -> Response:
     ]
     shown = parts.table(("Loop", "Mode", "Decisions"), rows)
     return whole(
-        "Loops", ["<h1>Loops</h1>", shown if rows else "<p>There are none yet: PUT /loops/{name} makes one.</p>"]
+        "Loops",
+        [
+            "<h1>Loops</h1>",
+            shown if rows else "<p>There are none yet: PUT /loops/{name} with {&quot;new&quot;: true} makes one.</p>",
+        ],
     )
 
 

@@ -16,9 +16,10 @@ from marginbandits.service.audit import ALARM
 from marginbandits.service.charts import chart
 from marginbandits.service.core import Service
 from marginbandits.service.demo import LOOP, Demo
+from marginbandits.service.journal import PAST, Draft
 from marginbandits.service.keys import Keys
 from marginbandits.service.page_parts import _each, figures
-from marginbandits.service.records import Settings
+from marginbandits.service.records import Decided, Offer, Past, Settings, encode
 from marginbandits.service.series import MINUTE
 from marginbandits.service.sqlite import Sqlite
 from marginbandits.service.wording import Units
@@ -165,6 +166,16 @@ def test_the_front_lists_loops_or_goes_to_the_only_one(service: Service) -> None
     assert web.get("/").headers["location"] == "/page/shop"
     service.set("news", Settings(mode="LoggingOnly"))
     assert web.get("/").text.index("news") < web.get("/").text.index("shop")
+
+
+def test_events_that_warmed_a_loop_are_among_those_joined(service: Service) -> None:
+    past = Decided("", {}, [Offer("hat")], [1.0], [], 0, 0, 0, 0, 0.0, 0.0, (0.0, 1.0))
+    service.set("shop", Settings())
+    service.writer.put(Draft("shop", PAST, "e", encode(Past(past, 1.0)))).result()
+    service.settle()
+    assert '<dt>past</dt><dd class="count">1</dd>' in Web(service).get("/page/shop").text
+    refused = Web(service).post("/loops/shop/evaluate", json={})
+    assert "events of the past, that warmed the loop, teach but judge nobody" in refused.json()["error"]
 
 
 def test_it_comes_again_if_asked(service: Service) -> None:

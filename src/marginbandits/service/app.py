@@ -130,7 +130,7 @@ class Operations:
         return state(self.service.loop(name))
 
     async def set(self, name: str, wanted: SetLoop, key: str | None) -> LoopState:
-        """Set a loop otherwise, in what is named; or make it, if it may be new. `notes` say what that changes beside."""
+        """Set a loop otherwise, in what is named; or make it, if it may be new. `notes` say what else that changes."""
         named(name)
         before = self.service.loops.get(name)
         if before is None and not wanted.new:

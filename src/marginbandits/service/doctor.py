@@ -7,7 +7,7 @@ from marginbandits.service.audit import Audit
 from marginbandits.service.checkpoint import DamagedError, opened
 from marginbandits.service.gone import Gone
 from marginbandits.service.join import Joiner
-from marginbandits.service.journal import DECISION, ERASURE, START, TICK, Journal, JournalError, now, unbroken
+from marginbandits.service.journal import DECISION, ERASURE, PAST, START, TICK, Journal, JournalError, now, unbroken
 from marginbandits.service.keys import Keys
 from marginbandits.service.loop import read
 from marginbandits.service.records import Decided
@@ -51,6 +51,7 @@ def looked_at(journal: Journal) -> Report:
             joiner.observe(entry)
         if entry.loop:
             kinds[entry.loop][entry.kind] += 1
+            kinds[entry.loop]["erased"] += entry.body is None and entry.kind in (DECISION, PAST)
         if entry.kind == DECISION and entry.body is not None:
             decided = Joiner(entry.loop).read(Decided, entry)
             if decided is None:
@@ -111,7 +112,8 @@ def _loop(name: str, joiner: Joiner, alarmed: bool, kinds: Counter[str], sure: i
     counts, n = joiner.counts, kinds[DECISION]
     closed = counts["rewarded"] + counts["default"] + counts["inactive"]
     became = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()) if count)
-    report.lines.append(f"{name}: {n:,} decisions, {joiner.n_open:,} open; {became or 'nothing has closed'}")
+    erased = f", {kinds['erased']:,} events erased and in none of these sums" if kinds["erased"] else ""
+    report.lines.append(f"{name}: {n:,} decisions, {joiner.n_open:,} open; {became or 'nothing has closed'}{erased}")
     if alarmed:
         report.ill = True
         report.advice.append(f"{name}: draws do not follow the probabilities that were logged")

@@ -38,6 +38,7 @@ _HEALTH = {
     "rewarded": "a reward came within the window",
     "default": "none came, and the default counts",
     "inactive": "deferred and never activated: not learnt",
+    "past": "of a log that warmed the loop: learnt, in no reward above, and nobody is judged by them",
     "late": "rewards after the window: kept, not learnt",
     "orphans": "rewards without a decision",
     "clipped": "rewards beyond their range, cut to it",

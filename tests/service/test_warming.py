@@ -174,7 +174,7 @@ def test_an_action_that_some_rounds_do_not_offer(opened: Opened, tmp_path: Path)
         (found,) = json.loads(told.stdout)
         weights = np.where(here, taken == "shoe", p) / log.probabilities
         assert found["policy"] == f"always shoe, {name} where it is not offered"
-        assert found["value"] == pytest.approx(np.mean(weights * log.outcomes))
+        assert found["value"] == pytest.approx(np.mean(weights * np.asarray(log.outcomes)))
     assert "takes uniform or first, got 'last'" in run("evaluate", file, "--policy", "always:shoe,else=last").output
 
 

@@ -90,8 +90,8 @@ def judged(
             found[name].extend((*both, one.apart[name]))
     if not rewards:
         raise ValueError(
-            "no event that was decided Online has closed: there is nothing to judge by (events of the past, that warmed "
-            "the loop, teach but judge nobody)"
+            "no event that was decided Online has closed: there is nothing to judge by (events of the past, that "
+            "warmed the loop, teach but judge nobody)"
         )
     kept = {name: np.array(one).reshape(-1, 3) for name, one in found.items()}
     now = kept[DECIDING][:, 0]

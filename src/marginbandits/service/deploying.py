@@ -87,9 +87,8 @@ def _failed(found: Judged, deciding: Policy) -> str:
         if high <= 0.0:
             told.append(f"the lift {over} is surely not above 0 (its upper end is {high:.4g})")
         elif low <= 0.0:
-            told.append(
-                f"the lift {over} may be 0 or less (its lower end is {low:.4g}): {found.events} events are too few to tell"
-            )
+            few = f"{found.events} events are too few to tell"
+            told.append(f"the lift {over} may be 0 or less (its lower end is {low:.4g}): {few}")
     return ", and ".join(told)
 
 

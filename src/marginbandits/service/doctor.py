@@ -12,6 +12,7 @@ from marginbandits.service.keys import Keys
 from marginbandits.service.loop import read
 from marginbandits.service.records import Decided
 from marginbandits.service.watch import Watch
+from marginbandits.service.wording import count
 
 __all__ = ["Report", "looked_at"]
 
@@ -111,8 +112,8 @@ def _alarmed(journal: Journal, name: str, report: Report) -> bool:
 def _loop(name: str, joiner: Joiner, alarmed: bool, kinds: Counter[str], sure: int, report: Report) -> None:
     counts, n = joiner.counts, kinds[DECISION]
     closed = counts["rewarded"] + counts["default"] + counts["inactive"]
-    became = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()) if count)
-    erased = f", {kinds['erased']:,} events erased and in none of these sums" if kinds["erased"] else ""
+    became = ", ".join(f"{n_kind:,} {kind}" for kind, n_kind in sorted(counts.items()) if n_kind)
+    erased = f", {count(kinds['erased'], 'event')} erased and in none of these sums" if kinds["erased"] else ""
     report.lines.append(f"{name}: {n:,} decisions, {joiner.n_open:,} open; {became or 'nothing has closed'}{erased}")
     if alarmed:
         report.ill = True

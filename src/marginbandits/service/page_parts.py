@@ -122,8 +122,8 @@ def figures(seen: Seen, units: Units, now: int) -> str:
     ]
     told = (
         f"Times are UTC, and the same in all charts. What is so far is shown at the end of each {width}; what is "
-        f"of each {width} at its beginning, and a hollow dot is the one that is under way. Where no event closed, no reward is "
-        f"shown.{' A dashed line is where another policy began to decide.' * bool(marks)}"
+        f"of each {width} at its beginning, and a hollow dot is the one that is under way. Where no event closed, no "
+        f"reward is shown.{' A dashed line is where another policy began to decide.' * bool(marks)}"
     )
     return f'<div class="charts">{"".join(parts)}</div><p class="note">{told}</p>'
 

@@ -147,7 +147,7 @@ def once(port: int, method: str, body: bytes = b"") -> Any:
 
 
 def client(port: int, connections: int, seconds: float) -> dict[str, Any]:
-    once(port, "PUT", b'{"settings": {"window": 2}}')
+    once(port, "PUT", b'{"new": true, "settings": {"window": 2}}')
     asked = requests(5000)
     several = [Connection(port, asked, 1000 * k) for k in range(connections)]
     learnt = 0

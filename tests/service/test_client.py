@@ -1,6 +1,7 @@
 """The client: what it sends again, and what it does not."""
 
 import json
+import math
 import socket
 import threading
 import time
@@ -14,6 +15,7 @@ import pytest
 
 from marginbandits.service import client as client_module
 from marginbandits.service.client import Client, ServiceError
+from marginbandits.service.records import Offer
 from tests.service.running import served
 
 
@@ -123,6 +125,25 @@ def test_every_decision_has_an_id(flaky: Any) -> None:
     assert asked[0]["event_id"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (lambda one: one.decide({"user": {"age": math.nan}}), r"context\.user\.age must be a finite number, got nan"),
+        (
+            lambda one: one.decide({}, {"hat": {"price": [1.0, math.inf]}}),
+            r"actions\[0\]\.features\.price\[1\] must be a finite number, got inf",
+        ),
+        (lambda one: one.reward("e1", math.nan), "value must be a finite number, got nan"),
+        (lambda one: one.set(window=math.nan), r"settings\.window must be a finite number, got nan"),
+    ],
+)
+def test_what_is_no_number_is_not_sent(flaky: Any, asked: Callable[[Client], object], message: str) -> None:
+    client, sent = flaky(RECORDED)
+    with pytest.raises(ValueError, match=message):
+        asked(client)
+    assert not sent
+
+
 def test_what_erases_is_not_sent_again_once_it_may_have_arrived(flaky: Any) -> None:
     client, asked = flaky(None, RECORDED)
     with pytest.raises(ServiceError, match="0: no answer"):
@@ -132,7 +153,12 @@ def test_what_erases_is_not_sent_again_once_it_may_have_arrived(flaky: Any) -> N
 
 def test_everything_that_can_be_asked(tmp_path: Path) -> None:
     with served(tmp_path) as (http, _), Client(str(http.base_url), "shop") as shop:
-        assert shop.set(window=0.2, holdback=0.1, policy={"learner": "Uniform"}).policy.learner == "Uniform"
+        with pytest.raises(ServiceError, match="404: there is no loop 'shop'"):
+            shop.set(window=0.2)
+        made = shop.set(window=0.2, holdback=0.1, policy={"learner": "Uniform"}, new=True)
+        assert made.policy.learner == "Uniform"
+        offered = shop.set(actions={"hat": {"price": 3.0}}).settings.actions
+        assert offered == [Offer("hat", {"price": 3.0})]
         assert shop.set(window=0.1).settings.holdback == 0.1
         for k in range(5):
             event = shop.decide({"k": k}, ["a", "b"], unit="somebody").event_id

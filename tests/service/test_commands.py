@@ -1,6 +1,7 @@
 """The commands around a journal: what they print, and that nothing a user can cause is a traceback."""
 
 import contextlib
+import re
 import socket
 import sqlite3
 import threading
@@ -12,8 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from marginbandits.cli import main
+from marginbandits.service.journal import POLICY
 from marginbandits.service.keys import Keys
-from marginbandits.service.records import Settings
+from marginbandits.service.records import Policy, Settings, decode
 from marginbandits.service.sqlite import Sqlite
 from tests.service.made import Shop
 
@@ -36,7 +38,7 @@ def test_a_sound_journal(folder: Path) -> None:
     told = run("replay", str(folder), "--verify")
     assert told.exit_code == 0, told.output
     assert "12 decisions were drawn, 12 laws were made again" in told.output
-    assert "model of shop: " in told.output
+    assert re.search(r"model of shop: [0-9a-f]{64} \(policy 1 after 12 events, as kept at entry \d+\)\n", told.output)
     told = run("doctor", str(folder))
     assert told.exit_code == 0, told.output
     assert "the chain is whole" in told.output
@@ -55,11 +57,31 @@ def test_out_copied_and_in_again(folder: Path) -> None:
     told = run("journal", "backup", str(folder), str(other / "journal.sqlite3"))
     assert told.exit_code == 0, told.output
     assert run("replay", str(other), "--verify").exit_code == 0
-    told = run("journal", "warm", str(other), str(folder / "shop.jsonl"), "--loop", "new")
+    wanted = ["journal", "warm", str(other), str(folder / "shop.jsonl"), "--loop", "new"]
+    assert "has no loop 'new': is it spelt so? --new makes it" in run(*wanted).output
+    told = run(*wanted, "--new", "--learner", "LogisticTS(scale=1)")
     assert "12 events learnt, 0 were there already" in told.output, told.output
-    told = run("journal", "warm", str(other), str(folder / "shop.jsonl"), "--loop", "new")
+    assert "--learner is of a loop that is made, and 'new' is there" in run(*wanted, "--learner", "RegCB").output
+    told = run(*wanted)
     assert "0 events learnt, 12 were there already" in told.output, told.output
     assert run("replay", str(other), "--verify").exit_code == 0
+    with contextlib.closing(Sqlite(other, serving=False)) as journal:
+        policies = [decode(Policy, one.body or b"") for one in journal.changes() if one.kind == POLICY]
+    assert (policies[-1].learner, policies[-1].parameters) == ("LogisticTS", {"scale": 1})
+
+
+def test_the_model_is_told_with_what_it_is_of(opened: Callable[..., Shop], tmp_path: Path) -> None:
+    """Until the next checkpoint the model that is kept is that of the policy before."""
+    shop = opened(Settings(window=5))
+    shop.play(12)
+    shop.service._keep()
+    shop.service.set("shop", {}, Policy("RegCB"))
+    told = run("replay", str(tmp_path)).output
+    assert re.search(
+        r"\(policy 1 after 12 events, as kept at entry (\d+), of \d+: what came since is not kept yet\)", told
+    )
+    shop.service._keep()
+    assert "(policy 2 after 12 events, as kept at entry" in run("replay", str(tmp_path)).output
 
 
 def test_a_key_before_anything_else(tmp_path: Path) -> None:
@@ -128,7 +150,8 @@ def test_a_start_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_key_for_a_loop_that_is_not_there(folder: Path) -> None:
     wanted = ["keys", "make", "--data", str(folder), "--scope", "decide", "--loop"]
-    assert "there is no loop 'shp'; did you mean 'shop'?" in run(*wanted, "shp").output
+    told = "there is no loop 'shp'; did you mean 'shop'?; for one that is yet to be made, say --new"
+    assert told in run(*wanted, "shp").output
     assert run("keys", "list", "--data", str(folder)).output == ""
     assert run(*wanted, "shop").exit_code == 0
 
@@ -144,6 +167,23 @@ def test_two_of_a_kind_though_many_try_at_once(folder: Path) -> None:
     with ThreadPoolExecutor(8) as threads:
         assert sum(threads.map(make, range(8))) == 2
     assert len(run("keys", "list", "--data", str(folder)).output.splitlines()) == 2
+
+
+def test_a_file_is_no_folder(folder: Path) -> None:
+    file = folder / "journal.sqlite3"
+    for words in (["doctor"], ["replay"]):
+        told = run(*words, str(file))
+        assert f"{file} is a file, and a journal is named by its folder: say {folder}" in told.output
+    run("journal", "backup", str(folder), str(folder / "copy"))
+    assert "a copy is served as journal.sqlite3 in one" in run("doctor", str(folder / "copy")).output
+
+
+def test_a_learner_of_a_fixed_number_of_actions_is_told_why(folder: Path) -> None:
+    run("journal", "export", str(folder), str(folder / "shop.jsonl"), "--loop", "shop")
+    words = ["journal", "warm", str(folder), str(folder / "shop.jsonl"), "--loop", "other", "--new", "--learner"]
+    told = run(*words, "Mixture").output
+    assert "Mixture cannot be served: it chooses among a fixed number of actions" in told
+    assert "no learner is called 'Mixtur'" in run(*words, "Mixtur").output
 
 
 def test_a_copy_ends_however_much_is_written(folder: Path) -> None:
@@ -179,7 +219,7 @@ def test_help_says_that_a_database_is_a_place_too() -> None:
         assert "postgresql://" in run(*words, "--help").output
     told = run("serve", "--help").output
     assert "\\b" not in told
-    assert '\'{"settings": {"window": 60}}\'\n' in told, "a line of its own"
+    assert '\'{"new": true, "settings": {"window": 60}}\'\n' in told, "a line of its own"
 
 
 def test_a_folder_that_is_served_is_not_served_twice(opened: Callable[..., Shop], tmp_path: Path) -> None:

@@ -151,11 +151,26 @@ class TestTheOneThatDecides:
         assert not refused.promoted
         assert refused.judged is not None
         assert refused.judged.lift_low > 0.0 > refused.judged.over_deciding
+        assert refused.reason.startswith("refused, as the lift over policy 2 ")
+        assert "the lift over what was logged" not in refused.reason, "that one was passed"
         assert "over policy 2, which decides" in refused.reason
         assert "over what was logged" in refused.reason
         forced = promote(shop.service, "shop", Candidate(worse.policy, force=True))
         assert forced.promoted
         assert shop.service.policies("shop")[-1].reason.startswith("forced: lift over policy 2, which decides")
+
+    def test_a_refusal_names_the_test_that_failed(self, opened: Callable[..., Shop]) -> None:
+        shop = opened(Settings(window=5))
+        nothing = promote(shop.service, "shop", Candidate(Wanted("RegCB"))).reason
+        assert nothing.startswith("refused, as no event that was decided Online has closed")
+        shop.play(20)
+        few = promote(shop.service, "shop", Candidate(Wanted("RegCB")))
+        assert few.judged is not None
+        for over, low in ("policy 1", few.judged.over_deciding_low), ("what was logged", few.judged.lift_low):
+            assert (
+                f"the lift over {over} may be 0 or less (its lower end is {low:.4g}): 20 events are too few to tell"
+                in few.reason
+            )
 
     def test_a_refusal_says_that_nothing_was_explored(self, opened: Callable[..., Shop]) -> None:
         for exploration, said in ((0.0, True), (0.2, False)):

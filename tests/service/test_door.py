@@ -83,12 +83,13 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("body", "status", "message"),
         [
-            (b"", 400, "truncated"),
-            (b"{", 400, "truncated"),
+            (b"", 400, "there is no json: the request is empty"),
+            (b'{"context": {"a', 400, "the json ends before it is whole, after 15 bytes"),
             (b"[]", 400, "object"),
             (b'{"context": 1}', 400, "context"),
             (b'{"actions": []}', 400, "actions"),
-            (b'{"actions": [1]}', 400, "actions"),
+            (b'{"actions": [1]}', 400, "actions[0] must be a string or an object, got a whole number"),
+            (b'{"actions": ["x"], "unit": 3}', 400, "unit must be a string or null, got a whole number"),
             (b'{"actions": ["x"], "more": 1}', 400, "more"),
             (b'{"actions": ["\xff"]}', 400, "utf-8"),
             (b'{"actions": ["x"], "context": {"a": 1e999}}', 400, ""),
@@ -110,6 +111,9 @@ class TestRefusals:
         assert (near.status_code, near.json()["error"]) == (404, "there is nothing here; did you mean 'decide'?")
         assert client.get("/loops/shop/decide").status_code == 405
         assert client.get("/loops/shop/decide").json()["error"] == "GET is not for this, but POST"
+        refused = client.delete("/loops/shop")
+        assert refused.json()["error"] == "DELETE is not for this, but GET, HEAD, PUT"
+        assert refused.headers["Allow"] == "GET, HEAD, PUT"
         assert client.put("/loops/a%2Fb", json={}).status_code in (400, 404)
         assert client.put("/loops/" + "a" * 65, json={}).status_code == 400
 

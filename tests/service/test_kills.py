@@ -96,7 +96,7 @@ def test_a_killed_server_loses_nothing(where: str, kills: int) -> None:
                 time.sleep(rng.uniform(0.005, 0.5))
                 process.kill()
 
-            client.put("/loops/shop", json={"settings": {"window": WINDOW}}).raise_for_status()
+            client.put("/loops/shop", json={"new": True, "settings": {"window": WINDOW}}).raise_for_status()
             load.run(connected, end)
     assert len(load.decisions) > kills
     checked(where, load)

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -13,12 +14,14 @@ import pytest
 
 from marginbandits.service.app import application
 from marginbandits.service.audit import ALARM
-from marginbandits.service.charts import chart
+from marginbandits.service.charts import LETTER, WIDTH, Line, Point, chart
 from marginbandits.service.core import Service
 from marginbandits.service.demo import LOOP, Demo
+from marginbandits.service.journal import PAST, Draft
 from marginbandits.service.keys import Keys
 from marginbandits.service.page_parts import _each, figures
-from marginbandits.service.records import Settings
+from marginbandits.service.records import Decided, Offer, Past, Policy, Settings, encode
+from marginbandits.service.running import intervals
 from marginbandits.service.series import MINUTE
 from marginbandits.service.sqlite import Sqlite
 from marginbandits.service.wording import Units
@@ -165,6 +168,69 @@ def test_the_front_lists_loops_or_goes_to_the_only_one(service: Service) -> None
     assert web.get("/").headers["location"] == "/page/shop"
     service.set("news", Settings(mode="LoggingOnly"))
     assert web.get("/").text.index("news") < web.get("/").text.index("shop")
+
+
+def test_events_that_warmed_a_loop_are_among_those_joined(service: Service) -> None:
+    past = Decided("", {}, [Offer("hat")], [1.0], [], 0, 0, 0, 0, 0.0, 0.0, (0.0, 1.0))
+    service.set("shop", Settings())
+    service.writer.put(Draft("shop", PAST, "e", encode(Past(past, 1.0)))).result()
+    service.settle()
+    assert '<dt>past</dt><dd class="count">1</dd>' in Web(service).get("/page/shop").text
+    refused = Web(service).post("/loops/shop/evaluate", json={})
+    assert "events of the past, that warmed the loop, teach but judge nobody" in refused.json()["error"]
+
+
+def test_a_segment_has_counts_and_intervals(service: Service) -> None:
+    made = played(200, SHOP, ("hat", "shoe"))
+    seen = made.loop.watch.look()
+    bandit, held = intervals([seen.segments["fr"].bandit, seen.segments["fr"].held])
+    page = shown(service, made).text
+    assert bandit.n + held.n == 100
+    assert '<td data-label="Decisions" class="">100 <small>50.0%</small></td>' in page
+    for one in (bandit, held):
+        told = f"{one.value:.3f} <small>{one.low:.3f} to {one.high:.3f}</small> <small>of {one.n}</small>"
+        assert told in page
+    made.set(Settings(window=60.0, holdback=0.5, segment="who"))
+    made.decide(("hat", "shoe"), context={"who": "de"})
+    made.wait(100.0)
+    parts = made.loop.watch.look().segments
+    assert (parts["fr"].bandit.up.n, parts["de"].bandit.up.n + parts["de"].held.up.n) == (0, 1), "they begin anew"
+
+
+def test_policies_are_shown_with_their_parameters(service: Service) -> None:
+    service.set("shop", Settings(), Policy("LogisticTS", {"scale": 2.0}))
+    assert "Policy 1, LogisticTS(scale=2.0), has taken in 0 events" in Web(service).get("/page/shop").text
+
+
+def test_what_was_not_learnt_from_is_told_with_its_reasons(service: Service) -> None:
+    made = played(4, Settings(window=5.0, mode="LoggingOnly"), ("hat", "shoe"))
+    page = shown(service, made).text
+    assert "has taken in 4 events, and learnt from all but 4" in page
+    assert "Not learnt from: events that were never activated" in page
+
+
+def test_words_of_marks_stay_on_the_chart() -> None:
+    line = Line("bandit", "bandit", [Point(at * MINUTE, 0.5, 0.4, 0.6) for at in range(101)])
+    marks = [(at * MINUTE, f"policy {at}") for at in (50, 51, 97, 99)]
+    words = re.findall(
+        r'<text x="([0-9.]+)" y="([0-9]+)" text-anchor="(start|end)">policy', chart([line], "", marks=marks)
+    )
+    places = [
+        (float(x), float(x) + 8 * LETTER) if at == "start" else (float(x) - 9 * LETTER, float(x)) for x, _, at in words
+    ]
+    assert [at for _, _, at in words] == ["start", "start", "end", "end"]
+    assert all(0.0 <= left < right <= WIDTH for left, right in places)
+    assert words[0][1] != words[1][1], "not one upon the other"
+    assert words[2][1] != words[3][1]
+
+
+def test_all_charts_have_one_axis_of_time(service: Service) -> None:
+    page = shown(service, played(60, SHOP, ("hat", "shoe"))).text
+    charts = re.findall(r'<svg viewBox="0 0 360 220".*?</svg>', page)
+    times = [re.findall(r'<text x="([0-9.]+)" y="214" text-anchor="middle">([^<]+)<', one) for one in charts]
+    assert len(times) == 4
+    assert times[0]
+    assert all(one == times[0] for one in times)
 
 
 def test_it_comes_again_if_asked(service: Service) -> None:

@@ -37,6 +37,23 @@ class TestWhatIsNotNamedStays:
         assert told["policy"]["number"] == 1, "nothing is learnt anew"
         assert put(client, {}).json()["settings"] == told["settings"]
 
+    def test_a_name_that_is_mistyped_makes_nothing(self, shop: Shop, client: TestClient) -> None:
+        refused = put(client, {"settings": {"window": 12}}, "shp")
+        assert refused.status_code == 404
+        assert refused.json()["error"] == "there is no loop 'shp': is it spelt so? To make it, say \"new\": true"
+        assert list(shop.service.loops) == ["shop"]
+        for _ in range(2):
+            assert put(client, {"new": True, "settings": {"window": 12}}, "news").json()["settings"]["window"] == 12
+
+    def test_the_answer_says_what_else_changes(self, shop: Shop, client: TestClient) -> None:
+        assert put(client, {"settings": {"window": 12}}).json()["notes"] == []
+        notes = put(client, {"settings": {"segment": "device", "holdback": 0.5}}).json()["notes"]
+        assert notes[0] == "segment: the table of segments by user.country is gone, that by device begins empty"
+        assert notes[1].startswith("holdback: the page's rewards begin anew")
+        (note,) = put(client, {"settings": {"reward_range": [0, 60]}}).json()["notes"]
+        assert note.startswith("reward_range: the model learns everything again")
+        assert client.get("/loops/shop").json()["notes"] == []
+
     def test_null_takes_away(self, shop: Shop, client: TestClient) -> None:
         assert put(client, {"settings": {"segment": None}}).json()["settings"]["segment"] is None
 
@@ -90,7 +107,8 @@ class TestMessages:
             ({"settings": {"mode": "online"}}, "settings.mode must be one of Apprentice, LoggingOnly, Online"),
             ({"settings": {"holdbak": 0.1}}, "settings has no field 'holdbak'; did you mean 'holdback'?"),
             ({"setings": {}}, "there is no field 'setings'; did you mean 'settings'?"),
-            ({"settings": {"window": "x"}}, "settings.window: expected `float`"),
+            ({"settings": {"window": "x"}}, "settings.window must be a number, got a string"),
+            ({"settings": {"actions": {"a": {}}}}, "settings.actions must be a list or null, got an object"),
             ({"settings": {"most_per_second": 1e-300}}, "settings.most_per_second: expected `float` >= 0.01"),
             ({"settings": {"retention_days": 1e300}}, "settings.retention_days: expected `float` <= 36500"),
         ],

@@ -14,7 +14,7 @@ from marginbandits.cli import main
 from marginbandits.service import core
 from marginbandits.service.core import Service
 from marginbandits.service.exporting import closed_events, export
-from marginbandits.service.records import Past, Settings, decode
+from marginbandits.service.records import Past, Policy, Settings, decode
 from marginbandits.service.replay import verified
 from marginbandits.service.sqlite import Sqlite
 from tests.service.made import Shop
@@ -59,7 +59,7 @@ def test_euros_survive_and_make_the_same_model(shop: Shop, tmp_path: Path, endin
     learnt, model = shop.loop.model.learnt, shop.loop.model.dumps()
     closed = [one.reward for one in _closed(shop)]
     assert rewards(mb.read_log(file)) == closed
-    told = run("journal", "warm", other, file, "--loop", "shop")
+    told = run("journal", "warm", other, file, "--loop", "shop", "--new")
     assert told.output == "40 events learnt, 0 were there already\n", told.output
     service = Service(Sqlite(other))
     warm = service.loop("shop")
@@ -93,6 +93,9 @@ def test_evaluate_speaks_of_euros(shop: Shop, tmp_path: Path) -> None:
 def test_costs_of_vowpal_wabbit_are_rewards_with_their_signs_turned(shop: Shop, tmp_path: Path) -> None:
     export(shop.service.journal, "shop", tmp_path / "shop.vw")
     assert rewards(mb.read_log(tmp_path / "shop.vw", reward_range=EUROS)) == [one.reward for one in _closed(shop)]
+    told = " ".join(run("evaluate", tmp_path / "shop.vw", "--policy", "uniform").output.split())
+    assert "or say --reward-range LOW HIGH where costs are rewards with their signs turned" in told
+    assert "--loss-range LOW HIGH" in told
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet", "dsjson"])
@@ -153,6 +156,28 @@ def test_ids_and_names_that_a_format_cannot_hold(opened: Opened, tmp_path: Path)
     assert keys == ["a%20space%3Aand%7Cmore", "b"]
 
 
+def test_an_action_that_some_rounds_do_not_offer(opened: Opened, tmp_path: Path) -> None:
+    shop = opened(Settings(window=5), Policy("Uniform"))
+    for k in range(60):
+        answer = shop.decide(actions=["hat", "shoe"] if k % 3 else ["coat", "hat"])
+        shop.reward(answer.event_id, float(answer.action == "shoe"))
+    shop.pass_by(10)
+    file = tmp_path / "shop.jsonl"
+    export(shop.service.journal, "shop", file)
+    refused = run("evaluate", file, "--policy", "always:shoe").output
+    assert "shop.jsonl, line 1 offers ['coat', 'hat']; say always:shoe,else=uniform" in refused
+    log = mb.read_log(file).rounds()
+    here = np.array(["shoe" in one for one in log.offers or ()])
+    taken = np.array([list(one)[place] for one, place in zip(log.offers or (), log.actions, strict=True)])
+    for otherwise, name, p in (("uniform", "a uniform draw", 0.5), ("first", "the first", taken == "coat")):
+        told = run("evaluate", file, "--policy", f"always:shoe,else={otherwise}", "--method", "ips", "--json")
+        (found,) = json.loads(told.stdout)
+        weights = np.where(here, taken == "shoe", p) / log.probabilities
+        assert found["policy"] == f"always shoe, {name} where it is not offered"
+        assert found["value"] == pytest.approx(np.mean(weights * np.asarray(log.outcomes)))
+    assert "takes uniform or first, got 'last'" in run("evaluate", file, "--policy", "always:shoe,else=last").output
+
+
 def test_nothing_to_write(opened: Opened, tmp_path: Path) -> None:
     opened(Settings())
     told = run("journal", "export", tmp_path, tmp_path / "x.jsonl", "--loop", "shop")
@@ -182,7 +207,7 @@ def test_a_row_that_is_none_of_a_decision_is_named_and_nothing_is_left(
 ) -> None:
     rows = [ROW | {"key": "1"}, ROW | {"key": "2"}, ROW | {"key": "3"} | change, ROW | {"key": "4"}]
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    told = run("journal", "warm", tmp_path / "new", tmp_path / "log.jsonl", "--loop", "shop")
+    told = run("journal", "warm", tmp_path / "new", tmp_path / "log.jsonl", "--loop", "shop", "--new")
     assert told.exit_code == 1
     assert message in told.output
     assert not (tmp_path / "new").exists()
@@ -196,7 +221,7 @@ def test_a_refused_log_leaves_a_journal_as_it_was(opened: Opened, tmp_path: Path
     words = ["journal", "warm", tmp_path, tmp_path / "log.jsonl", "--reward-range", 0, 5, "--loop"]
     told = run(*words, "shop")
     assert "line 1: reward 3 is beyond the reward_range of 'shop', 0 to 1" in told.output
-    assert "no learner is called 'SquarCB'" in run(*words, "other", "--learner", "SquarCB").output
+    assert "no learner is called 'SquarCB'" in run(*words, "other", "--new", "--learner", "SquarCB").output
     shop = opened()
     assert shop.service.journal.last() == last
     assert list(shop.service.loops) == ["shop"]
@@ -206,8 +231,10 @@ def test_more_than_can_wait_for_the_disk_is_written(tmp_path: Path) -> None:
     with (tmp_path / "log.jsonl").open("w") as file:
         for k in range(5000):
             file.write(json.dumps(ROW | {"key": k}) + "\n")
-    words = ["journal", "warm", tmp_path / "new", tmp_path / "log.jsonl", "--loop", "shop", "--learner", "Uniform"]
-    told = run(*words)
+    words = ["journal", "warm", tmp_path / "new", tmp_path / "log.jsonl", "--loop", "shop"]
+    assert "has no loop 'shop': is it spelt so? --new makes it" in run(*words).output
+    assert not (tmp_path / "new").exists()
+    told = run(*words, "--new", "--learner", "Uniform")
     assert told.output == "5,000 events learnt, 0 were there already\n", told.output
     journal = Sqlite(tmp_path / "new", serving=False)
     assert not verified(journal).faults
@@ -224,6 +251,6 @@ def test_learning_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     caught = core.Service._catch_up
     monkeypatch.setattr(core.Service, "_catch_up", fails)
-    told = run("journal", "warm", tmp_path / "new", tmp_path / "log.jsonl", "--loop", "shop")
+    told = run("journal", "warm", tmp_path / "new", tmp_path / "log.jsonl", "--loop", "shop", "--new")
     assert told.exit_code == 1
     assert "a learner broke" in told.output

@@ -80,7 +80,7 @@ def test_arms_are_told_apart_and_the_better_action_shows() -> None:
     assert 0.0 < lift.low < bandit.value - 0.2 < lift.high
     assert set(seen.segments) == {"fr", "de"}
     assert seen.segments["de"].decisions == 200
-    assert sum(one.bandit.closed + one.held.closed for one in seen.segments.values()) == 600
+    assert sum(one.bandit.up.n + one.held.up.n for one in seen.segments.values()) == 600
     shoe = seen.actions.rows["shoe"]
     assert shoe.chosen == sum(one.chosen == 1 for one in decisions) == shoe.closed
     assert shoe.weight == pytest.approx(sum(one.probabilities[1] for one in decisions))

@@ -25,8 +25,9 @@ __all__ = ["evaluate"]
     metavar="POLICY",
     multiple=True,
     required=True,
-    help="always:LABEL, column:NAME, uniform, logged (the log's own), a saved agent.npz, or a learner by name, as "
-    "LinUCB(alpha=0.2), which learns as it goes. May be given several times.",
+    help="always:LABEL (with ,else=uniform or ,else=first where rounds may not offer it), column:NAME, uniform, logged "
+    "(the log's own), a saved agent.npz, or a learner by name, as LinUCB(alpha=0.2), which learns as it goes. May be "
+    "given several times.",
 )
 @click.option("--against", metavar="POLICY", help="Another: differences to it are judged, round by round.")
 @click.option("--method", "methods", default="dr,snips", show_default=True, help="Estimators, separated by commas.")

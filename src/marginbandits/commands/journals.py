@@ -73,8 +73,10 @@ def replay(where: str, verify: bool) -> None:
         f"{verdict.laws:,} laws were made again"
         + (f", {verdict.erased:,} rest on what was erased" if verdict.erased else "")
     )
-    for loop, sha256 in verdict.models.items():
-        click.echo(f"model of {loop}: {sha256}")
+    for loop, one in verdict.models.items():
+        behind = "" if one.entry == verdict.entries else f", of {verdict.entries:,}: what came since is not kept yet"
+        of = f"policy {one.policy} after {one.learnt:,} events, as kept at entry {one.entry:,}{behind}"
+        click.echo(f"model of {loop}: {one.sha256} ({of})")
     for fault in verdict.faults:
         click.echo(f"wrong: {fault}", err=True)
     if verdict.n_faults:
@@ -143,17 +145,20 @@ def backup(where: str, out: Path) -> None:
 @journal.command()
 @_WHERE
 @click.argument("log", type=click.Path(exists=True, path_type=Path))
-@click.option("--loop", required=True, help="Who learns it; made if it is not there.")
-@click.option("--learner", default="SquareCB", show_default=True, help="Of a loop that is made.")
+@click.option("--loop", required=True, help="Who learns it.")
+@click.option("--new", is_flag=True, help="Make the loop, and the journal, where they are not there yet.")
+@click.option("--learner", help="Of a loop that is made, as in RegCB or LogisticTS(scale=1); SquareCB by default.")
 @log_options
-def warm(where: str, log: Path, loop: str, learner: str, **options: Any) -> None:
+def warm(where: str, log: Path, loop: str, new: bool, learner: str | None, **options: Any) -> None:
     """Teach a loop a log of past decisions, before it decides itself, while no server runs.
 
     The log is looked at as a whole first: a row that is none of a decision is named, and nothing is written. A log of
     rewards outside [0, 1] says so (--reward-range -1 1): Personalizer's own, too. Exports of a service know their own.
 
-    For example: marginbandits journal warm shop old.dsjson --loop shop
+    For example: marginbandits journal warm shop old.dsjson --loop shop --new
     """
+    from marginbandits.experiments.arguments import called
+
     with needs_extra():
         from marginbandits.service.core import Service
         from marginbandits.service.model import built
@@ -165,7 +170,13 @@ def warm(where: str, log: Path, loop: str, learner: str, **options: Any) -> None
         past, settings = log_read(log, options), _settings(where, loop)
         declared = past.within if past.rewards and past.within is not None else (0.0, 1.0)
         low, high = declared if settings is None else settings.reward_range
-        policy = Policy(learner=learner, reward_range=(low, high))
+        if settings is None and not new:
+            raise ValueError(
+                f"{where} has no loop {loop!r}: is it spelt so? --new makes it, and the journal if need be"
+            )
+        if settings is not None and learner is not None:
+            raise ValueError(f"--learner is of a loop that is made, and {loop!r} is there: it learns by its own policy")
+        policy = Policy(*called(learner or "SquareCB"), reward_range=(low, high))
         for _ in drafts(loop, past, (low, high), built(policy)):
             tell(1)
     with journal_at(where, serving=True) as found:

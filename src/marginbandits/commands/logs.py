@@ -49,6 +49,14 @@ _WHAT = {
 }
 
 
+_OPTIONS = {
+    'bad="skip"': "--skip",
+    "reward_range=(low, high)": "--reward-range LOW HIGH",
+    "loss_range=(low, high)": "--loss-range LOW HIGH",
+}
+"""What arguments that errors name are called here."""
+
+
 def log_read(source: Path, options: dict[str, Any], beside: list[str] | None = None) -> "Log":
     """The log that the options of `log_options` describe; columns `beside` are kept as they are."""
     from marginbandits.environments.logs.log import read_log
@@ -91,7 +99,10 @@ def reading(total: int | None = None) -> Iterator[Callable[[int], object]]:
         with tqdm(total=total, unit=" rounds", unit_scale=True, disable=not sys.stderr.isatty()) as bar:
             yield bar.update
     except ValueError as error:
-        raise click.ClickException(str(error).replace('bad="skip"', "--skip")) from error
+        told = str(error)
+        for argument, option in _OPTIONS.items():
+            told = told.replace(argument, option)
+        raise click.ClickException(told) from error
 
 
 @click.command()

@@ -37,7 +37,7 @@ def serve(data: Path | None, database: str | None, host: str, port: int, durabil
     For example: marginbandits serve --data shop, and then
 
     \b
-    curl -X PUT localhost:8080/loops/shop -d '{"settings": {"window": 60}}'
+    curl -X PUT localhost:8080/loops/shop -d '{"new": true, "settings": {"window": 60}}'
     curl localhost:8080/loops/shop/decide -d '{"context": {"age": 31}, "actions": ["hat", "shoe"]}'
     """  # noqa: D301  # what click knows by is the character itself
     with contextlib.ExitStack() as stack:

@@ -22,7 +22,11 @@ from marginbandits.rounds import Rounds
 from marginbandits.types import Array
 from marginbandits.validation import quoted
 
-__all__ = ["AsLogged", "AtRandom", "Column", "Learning", "place_of", "sure"]
+__all__ = ["Always", "AsLogged", "AtRandom", "Column", "Learning", "place_of", "sure"]
+
+
+OTHERWISE = {"uniform": "a uniform draw", "first": "the first"}
+"""What may be done where an action is not there, and what that is called."""
 
 
 class AtRandom:
@@ -35,6 +39,48 @@ class AtRandom:
         there = rounds.there
         shape = np.ones((len(rounds), rounds.n_actions)) if there is None else there.astype(float)
         return np.asarray(shape / shape.sum(1, keepdims=True))
+
+
+class Always:
+    """One action, in every round; where a round does not have it, `otherwise`: uniform, or the first that it has.
+
+    >>> offers = [{"a": {}, "b": {}}, {"c": {}, "d": {}}]
+    >>> few = Rounds(None, np.array([0, 0]), np.zeros(2), np.full(2, 0.5), offers=offers)
+    >>> Always("b", "uniform").laws_of(few)
+    array([[0. , 1. ],
+           [0.5, 0.5]])
+    """
+
+    def __init__(self, action: Any, otherwise: str = "") -> None:
+        if otherwise not in ("", *OTHERWISE):
+            raise ValueError(f"policy always:{action},else= takes {' or '.join(OTHERWISE)}, got {quoted(otherwise)}")
+        self.action, self.otherwise = action, otherwise
+        self.name = f"always {action}" + (f", {OTHERWISE[otherwise]} where it is not offered" if otherwise else "")
+
+    def laws_of(self, rounds: Rounds) -> Array:
+        """It alone, where it is there; else what is said, and an error if nothing is."""
+        places, there = self._places(rounds), rounds.there
+        has = places >= 0
+        if self.otherwise and there is not None:
+            has &= there[np.arange(len(rounds)), np.maximum(places, 0)]
+        if not self.otherwise and not has.all():
+            i = int(np.argmin(has))
+            offers = f"{rounds.where(i)} offers {quoted(_names(rounds, i))}"
+            mend = f"say always:{self.action},else=uniform, or else=first, for rounds that do not offer it"
+            raise ValueError(f"policy always:{self.action}: {offers}; {mend}")
+        laws = AtRandom().laws_of(rounds)
+        if self.otherwise == "first":
+            laws = sure(np.argmax(laws > 0.0, 1), rounds.n_actions)
+        laws[has] = sure(places[has], rounds.n_actions)
+        return laws
+
+    def _places(self, rounds: Rounds) -> npt.NDArray[np.int64]:
+        """Where it stands in each round; -1 where it does not."""
+        which = range(len(rounds)) if rounds.offers is not None else range(1)
+        names = ([str(one) for one in _names(rounds, i)] for i in which)
+        own = str(self.action)
+        found = np.array([one.index(own) if own in one else -1 for one in names], np.int64)
+        return found if rounds.offers is not None else np.repeat(found, len(rounds))
 
 
 class AsLogged:
@@ -84,12 +130,16 @@ def sure(places: npt.NDArray[np.int64], n_actions: int) -> Array:
     return found
 
 
+def _names(rounds: Rounds, i: int) -> list[Any]:
+    """What a round can be played by."""
+    return list(rounds.labels or () if rounds.offers is None else rounds.offers[i])
+
+
 def place_of(action: Any, rounds: Rounds, i: int, whose: str) -> int:
     """Where an action stands among the log's, or among what its round offers: by label, or by number from 0."""
-    names = rounds.labels or () if rounds.offers is None else rounds.offers[i]
     if isinstance(action, np.generic):
         action = action.item()
-    known: list[Any] = list(names)
+    known = _names(rounds, i)
     if isinstance(action, str | int) and not isinstance(action, bool):
         if action in known:
             return known.index(action)

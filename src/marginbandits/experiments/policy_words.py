@@ -1,6 +1,6 @@
 """Policies as people write them after `--policy`.
 
-    always:LABEL        one action in every round
+    always:LABEL        one action in every round; where some do not offer it, with ,else=uniform or ,else=first
     column:NAME         the action in a column of the log
     uniform             every action alike
     logged              the policy that wrote the log
@@ -19,7 +19,7 @@ from typing import Any
 
 from marginbandits.environments.logs.log import Log
 from marginbandits.experiments.arguments import learner_spec
-from marginbandits.experiments.log_policies import AsLogged, AtRandom, Column, Learning
+from marginbandits.experiments.log_policies import Always, AsLogged, AtRandom, Column, Learning
 from marginbandits.experiments.specs import LearnerSpec, nameable_learners
 from marginbandits.learners.base import Learner
 from marginbandits.learners.loading import load
@@ -61,7 +61,8 @@ def policy(text: str, log: Log, *, progressive: bool = False, seed: int = 0) -> 
     """What `mb.evaluate` takes for it on this log."""
     kind, rest = words(text)
     if kind == "always":
-        return _label(rest, log.labels)
+        label, _, otherwise = rest.partition(",else=")
+        return Always(_label(label, log.labels), otherwise)
     if kind == "column":
         return Column(rest)
     if kind in ("uniform", "logged"):

@@ -1,7 +1,7 @@
 """The service's own interface over HTTP: one table of operations, of which routes and the OpenAPI document are made."""
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Annotated, Any
 
@@ -11,10 +11,10 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from marginbandits.service import openapi
-from marginbandits.service.core import Service
+from marginbandits.service.core import Service, UnknownError
 from marginbandits.service.deploying import back_to, promote, turn
 from marginbandits.service.door import Door, RefusedError, json_answer, problem
 from marginbandits.service.evaluating import DECIDING, Rival, judged
@@ -26,7 +26,7 @@ from marginbandits.service.metrics import exposition
 from marginbandits.service.model import built
 from marginbandits.service.page import page_routes
 from marginbandits.service.personalizer import Personalizer
-from marginbandits.service.records import Policy, named
+from marginbandits.service.records import Policy, consequences, named
 from marginbandits.service.requests import (
     Activate,
     Answer,
@@ -46,8 +46,12 @@ __all__ = ["application", "state"]
 
 
 class SetLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a loop is to be: settings that are not named stay as they are; a policy, if it is to be another one."""
+    """What a loop is to be: settings that are not named stay as they are; a policy, if it is to be another one.
 
+    One that is not there is made only if it may be `new`: a loop cannot be deleted, and a name can be mistyped.
+    """
+
+    new: bool = False
     settings: Annotated[dict[str, Any], Meta(extra_json_schema={"$ref": "#/components/schemas/Settings"})] = {}
     policy: Wanted | None = None
 
@@ -84,12 +88,18 @@ class Health(msgspec.Struct, frozen=True):
     failure: str | None
 
 
-def state(loop: Loop) -> LoopState:
+def state(loop: Loop, notes: Sequence[str] = ()) -> LoopState:
     """A loop as it is."""
     model, joiner = loop.model, loop.joiner
-    evidence = loop.watch.audit.evidence
     return LoopState(
-        loop.name, loop.settings, model.policy, model.learnt, dict(joiner.counts), joiner.n_open, min(evidence, 1e300)
+        name=loop.name,
+        settings=loop.settings,
+        policy=model.policy,
+        learnt=model.learnt,
+        counts=dict(joiner.counts),
+        open=joiner.n_open,
+        evidence_against_draws=min(loop.watch.audit.evidence, 1e300),
+        notes=list(notes),
     )
 
 
@@ -120,11 +130,16 @@ class Operations:
         return state(self.service.loop(name))
 
     async def set(self, name: str, wanted: SetLoop, key: str | None) -> LoopState:
-        """Make a loop, or set it otherwise: what is not named stays as it is."""
+        """Set a loop otherwise, in what is named; or make it, if it may be new. `notes` say what else that changes."""
         named(name)
+        before = self.service.loops.get(name)
+        if before is None and not wanted.new:
+            raise UnknownError(f'there is no loop {name!r}: is it spelt so? To make it, say "new": true')
+        was = None if before is None else before.settings
         last = 0 if wanted.policy is None else await run_in_threadpool(self.service.last_entry)
         policy = None if wanted.policy is None else wanted.policy.policy(last)
-        return state(await run_in_threadpool(self.service.set, name, wanted.settings, policy))
+        loop = await run_in_threadpool(self.service.set, name, wanted.settings, policy)
+        return state(loop, [] if was is None else consequences(was, loop.settings))
 
     async def policies(self, name: str, nothing: None, key: str | None) -> list[Policy]:
         """All policies a loop ever had, in order; the last decides."""
@@ -265,7 +280,9 @@ def _nowhere(table: list[openapi.Operation]) -> Callable[[Request, Exception], A
 
 
 async def _no_method(request: Request, error: Exception) -> Response:
-    headers = getattr(error, "headers", None) or {}
-    answer = problem(RefusedError(405, f"{request.method} is not for this, but {headers.get('Allow', 'another')}"))
-    answer.headers.update(headers)
+    """A path may have a route for each of its methods."""
+    here = [one for one in request.app.routes if one.matches(request.scope)[0] is Match.PARTIAL]
+    allowed = ", ".join(sorted({method for one in here for method in one.methods}))
+    answer = problem(RefusedError(405, f"{request.method} is not for this, but {allowed}"))
+    answer.headers["Allow"] = allowed
     return answer

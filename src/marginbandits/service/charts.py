@@ -13,6 +13,8 @@ from typing import NamedTuple
 __all__ = ["Line", "Point", "bar", "chart", "key", "steps"]
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 360, 220, 46, 14, 10, 196
+LETTER, ROW = 6.0, 12
+"""How wide a letter is at most, on average, and how tall a line of words."""
 _MINUTE = 60_000_000
 _STEPS = [n * _MINUTE for n in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)]
 _STEPS += [n * 1440 * _MINUTE for n in (1, 2, 7, 14, 30, 60, 90, 180)]
@@ -42,10 +44,18 @@ class Line(NamedTuple):
     running: bool = False
 
 
-def chart(lines: Sequence[Line], label: str, *, zero: bool = False, marks: Sequence[tuple[int, str]] = ()) -> str:
+def chart(
+    lines: Sequence[Line],
+    label: str,
+    *,
+    zero: bool = False,
+    marks: Sequence[tuple[int, str]] = (),
+    span: tuple[int, int] | None = None,
+) -> str:
     """Lines on a common axis of time; the first is drawn last, on top. With `zero`, 0 is on the axis and has a line.
 
-    Marks are times at which something changed, with what that was; those beyond the axis are not drawn.
+    Marks are times at which something changed, with what that was; those beyond the axis are not drawn. The axis is
+    as long as the lines, or a `span`, so that charts beside one another have the same.
     """
     points = [point for line in lines for point in line.points]
     sure = [point for point in points if point.sure] or points
@@ -54,7 +64,7 @@ def chart(lines: Sequence[Line], label: str, *, zero: bool = False, marks: Seque
         low, high = min(low, 0.0), max(high, 0.0)
     room = 0.06 * (high - low) or 0.5
     low, high = low - room * (low != 0.0), high + room
-    first, last = min(point.at for point in points), max(point.at for point in points)
+    first, last = span or (min(point.at for point in points), max(point.at for point in points))
 
     def across(at: int) -> float:
         share = (at - first) / (last - first) if last > first else 0.5
@@ -72,13 +82,23 @@ def chart(lines: Sequence[Line], label: str, *, zero: bool = False, marks: Seque
     for when, text in _times(first, last):
         place = min(max(across(when), LEFT + 14.0), WIDTH - RIGHT - 14.0)
         parts.append(f'<text x="{place:.1f}" y="{HEIGHT - 6}" text-anchor="middle">{text}</text>')
-    for when, text in marks:
-        if first < when < last:
-            path = f'<path d="M{across(when):.1f},{TOP}V{BOTTOM}" class="mark"><title>{escape(text)}</title></path>'
-            parts.append(f'{path}<text x="{across(when) + 3.0:.1f}" y="{TOP + 8}">{escape(text)}</text>')
+    parts += _marked([(across(when), text) for when, text in marks if first < when < last])
     for line in reversed(lines):
         parts += _drawn(line, across, down)
     return "".join([*parts, "</svg>"])
+
+
+def _marked(marks: Sequence[tuple[float, str]]) -> Iterable[str]:
+    """Each with its words beside it: on the other side near the right edge, a line lower where others stand already."""
+    taken: list[float] = []  # where words end, line by line
+    for x, text in marks:
+        wide = LETTER * len(text)
+        left = x + 3.0 if x + 3.0 + wide <= WIDTH else x - 3.0 - wide
+        row = next((k for k, end in enumerate(taken) if end <= left), len(taken))
+        taken[row : row + 1] = [left + wide + 4.0]
+        yield f'<path d="M{x:.1f},{TOP}V{BOTTOM}" class="mark"><title>{escape(text)}</title></path>'
+        anchor, at = ("start", x + 3.0) if left > x else ("end", x - 3.0)
+        yield f'<text x="{at:.1f}" y="{TOP + 8 + ROW * row}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
 def _drawn(line: Line, across: Callable[[int], float], down: Callable[[float], float]) -> Iterable[str]:

@@ -11,6 +11,7 @@ again only where it cannot have arrived.
 """
 
 import http.client
+import math
 import random
 import time
 import urllib.parse
@@ -52,9 +53,14 @@ class Client:
         self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
         self._tries = tries
 
-    def set(self, policy: dict[str, Any] | None = None, **settings: Any) -> LoopState:
-        """Make the loop, or set it otherwise: what is named, as in the interface; everything else stays as it is."""
-        asked = {"settings": settings} | ({} if policy is None else {"policy": policy})
+    def set(self, policy: dict[str, Any] | None = None, *, new: bool = False, **settings: Any) -> LoopState:
+        """Set the loop otherwise: what is named, as in the interface; everything else stays as it is.
+
+        One that is not there is made only if it may be `new`. What follows beside is in `notes`.
+        """
+        if isinstance(settings.get("actions"), dict):
+            settings["actions"] = _offers(settings["actions"])
+        asked = {"settings": settings, "new": new} | ({} if policy is None else {"policy": policy})
         return msgspec.json.decode(self._send("PUT", "", asked, once=True), type=LoopState)
 
     def state(self) -> LoopState:
@@ -91,7 +97,7 @@ class Client:
     ) -> Answer:
         """An action for this context: of ids, or of ids with features; `more` as in the interface (event_id, unit…)."""
         if isinstance(actions, dict):
-            actions = [{"id": one, "features": features} for one, features in actions.items()]
+            actions = _offers(actions)
         event = more.pop("event_id", None) or uuid.uuid4().hex
         asked = {"context": context, "actions": actions, "event_id": event, **more}
         return msgspec.json.decode(self._send("POST", "/decide", asked), type=Answer)
@@ -106,6 +112,7 @@ class Client:
         return msgspec.json.decode(self._send("POST", "/activate", {"event_id": event_id}), type=Receipt)
 
     def _send(self, method: str, what: str, asked: dict[str, Any] | None, *, once: bool = False) -> bytes:
+        _refuse_no_numbers(asked, "")
         body, wait = None if asked is None else msgspec.json.encode(asked), 0.1
         if once:
             self._connection.close()  # an old connection may be gone, and then nobody knows what has arrived
@@ -142,6 +149,27 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _offers(actions: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"id": one, "features": features} for one, features in actions.items()]
+
+
+def _refuse_no_numbers(given: object, where: str) -> None:
+    """JSON has none of NaN and infinity: they would be sent as null.
+
+    >>> _refuse_no_numbers({"context": {"age": [31, float("nan")]}}, "")
+    Traceback (most recent call last):
+    ValueError: context.age[1] must be a finite number, got nan
+    """
+    if isinstance(given, float) and not math.isfinite(given):
+        raise ValueError(f"{where} must be a finite number, got {given}")
+    if isinstance(given, dict):
+        for name, one in given.items():
+            _refuse_no_numbers(one, f"{where}.{name}" if where else str(name))
+    elif isinstance(given, list | tuple):
+        for place, one in enumerate(given):
+            _refuse_no_numbers(one, f"{where}[{place}]")
 
 
 def _message(body: bytes) -> str:

@@ -69,10 +69,27 @@ def promote(service: Service, name: str, candidate: Candidate) -> Promotion:
     better = found is not None and min(found.lift_low, found.over_deciding_low) > 0.0
     if not better and not candidate.force:
         unseen = found is not None and found.over_deciding_high > 0.0 and settings.exploration < LITTLE
-        return Promotion(False, reason + _EXPLORE * unseen, found)
+        why = reason if found is None else f"{_failed(found, deciding)}: {reason}"
+        return Promotion(False, f"refused, as {why}{_EXPLORE * unseen}", found)
     told = f"{'promoted' if better else 'forced'}: {reason}"
     service.set(name, {}, msgspec.structs.replace(policy, reason=told))
     return Promotion(True, told, found)
+
+
+def _failed(found: Judged, deciding: Policy) -> str:
+    """Which of the two lifts is not surely above 0, and whether more events could change that."""
+    ends = {
+        f"over policy {deciding.number}": (found.over_deciding_low, found.over_deciding_high),
+        "over what was logged": (found.lift_low, found.lift_high),
+    }
+    told = []
+    for over, (low, high) in ends.items():
+        if high <= 0.0:
+            told.append(f"the lift {over} is surely not above 0 (its upper end is {high:.4g})")
+        elif low <= 0.0:
+            few = f"{found.events} events are too few to tell"
+            told.append(f"the lift {over} may be 0 or less (its lower end is {low:.4g}): {few}")
+    return ", and ".join(told)
 
 
 def back_to(service: Service, name: str, number: int) -> Policy:

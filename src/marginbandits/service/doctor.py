@@ -7,11 +7,12 @@ from marginbandits.service.audit import Audit
 from marginbandits.service.checkpoint import DamagedError, opened
 from marginbandits.service.gone import Gone
 from marginbandits.service.join import Joiner
-from marginbandits.service.journal import DECISION, ERASURE, START, TICK, Journal, JournalError, now, unbroken
+from marginbandits.service.journal import DECISION, ERASURE, PAST, START, TICK, Journal, JournalError, now, unbroken
 from marginbandits.service.keys import Keys
 from marginbandits.service.loop import read
 from marginbandits.service.records import Decided
 from marginbandits.service.watch import Watch
+from marginbandits.service.wording import count
 
 __all__ = ["Report", "looked_at"]
 
@@ -51,6 +52,7 @@ def looked_at(journal: Journal) -> Report:
             joiner.observe(entry)
         if entry.loop:
             kinds[entry.loop][entry.kind] += 1
+            kinds[entry.loop]["erased"] += entry.body is None and entry.kind in (DECISION, PAST)
         if entry.kind == DECISION and entry.body is not None:
             decided = Joiner(entry.loop).read(Decided, entry)
             if decided is None:
@@ -110,8 +112,9 @@ def _alarmed(journal: Journal, name: str, report: Report) -> bool:
 def _loop(name: str, joiner: Joiner, alarmed: bool, kinds: Counter[str], sure: int, report: Report) -> None:
     counts, n = joiner.counts, kinds[DECISION]
     closed = counts["rewarded"] + counts["default"] + counts["inactive"]
-    became = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()) if count)
-    report.lines.append(f"{name}: {n:,} decisions, {joiner.n_open:,} open; {became or 'nothing has closed'}")
+    became = ", ".join(f"{n_kind:,} {kind}" for kind, n_kind in sorted(counts.items()) if n_kind)
+    erased = f", {count(kinds['erased'], 'event')} erased and in none of these sums" if kinds["erased"] else ""
+    report.lines.append(f"{name}: {n:,} decisions, {joiner.n_open:,} open; {became or 'nothing has closed'}{erased}")
     if alarmed:
         report.ill = True
         report.advice.append(f"{name}: draws do not follow the probabilities that were logged")

@@ -89,7 +89,10 @@ def judged(
         for name, both in one.rivals.items():
             found[name].extend((*both, one.apart[name]))
     if not rewards:
-        raise ValueError("no event that was decided Online has closed: there is nothing to judge by")
+        raise ValueError(
+            "no event that was decided Online has closed: there is nothing to judge by (events of the past, that "
+            "warmed the loop, teach but judge nobody)"
+        )
     kept = {name: np.array(one).reshape(-1, 3) for name, one in found.items()}
     now = kept[DECIDING][:, 0]
     return [_judged(name, one, now, np.array(rewards), span, level) for name, one in kept.items()]

@@ -4,14 +4,15 @@
 >>> class Hat(msgspec.Struct, forbid_unknown_fields=True):
 ...     size: int = 0
 ...     kind: Literal["top", "flat"] = "top"
->>> for text in (b'{"siz": 1}', b'{"kind": "tall"}', b'{"size": "x"}'):
+>>> for text in (b'{"siz": 1}', b'{"kind": "tall"}', b'{"size": "x"}', b'{"size": 1'):
 ...     try:
 ...         decoded(msgspec.json.Decoder(Hat), text)
 ...     except ValueError as error:
 ...         print(error)
 there is no field 'siz'; did you mean 'size'?
 kind must be one of flat, top, got 'tall'
-size: expected `int`, got `str`
+size must be a whole number, got a string
+the JSON ends before it is whole, after 10 bytes
 """
 
 import re
@@ -28,6 +29,15 @@ __all__ = ["converted", "decoded"]
 _PLACE = re.compile(r" - at `\$\.?(.*)`$")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`$", re.DOTALL)
 _ENUM = re.compile(r"Invalid enum value (.*)$", re.DOTALL)
+_KIND = re.compile(r"Expected `([a-z |]+)`, got `([a-z]+)`$")
+_WORDS = {
+    "str": "a string",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
 _STEP = re.compile(r"\[[^\]]*\]|[^.\[]+")
 
 
@@ -37,6 +47,11 @@ def decoded(decoder: "msgspec.json.Decoder[Any]", text: bytes) -> Any:
         return decoder.decode(text)
     except msgspec.ValidationError as error:
         raise ValueError(_explained(str(error), decoder.type)) from None
+    except msgspec.DecodeError as error:
+        if "truncated" not in str(error):
+            raise
+        ends = f"the JSON ends before it is whole, after {len(text):,} bytes"
+        raise ValueError(ends if text else "there is no JSON: the request is empty") from None
 
 
 def converted(given: Any, kind: Any, within: str = "") -> Any:
@@ -62,7 +77,14 @@ def _explained(told: str, kind: Any, within: str = "") -> str:
     if other is not None:
         values = [str(value) for one in found if isinstance(one, inspect.LiteralType) for value in one.values]
         return f"{where} must be one of {', '.join(values)}, got {other[1][:80]}"
+    if (mistaken := _KIND.match(what)) is not None:
+        may, got = (_words(one) for one in mistaken.groups())
+        return f"{where or 'this'} must be {may}, got {got}"
     return f"{where}: {what[:1].lower()}{what[1:]}" if where else what
+
+
+def _words(kinds: str) -> str:
+    return " or ".join(_WORDS.get(one, one) for one in kinds.split(" | "))
 
 
 def _there(kind: Any, path: list[str]) -> Iterator[Any]:

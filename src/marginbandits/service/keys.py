@@ -88,7 +88,8 @@ class Keys:
         wanted = scoped(loop, scopes)
         there = {one.loop for one in self._journal.changes()}
         if loop != "*" and not new and loop not in there:
-            raise ValueError(f"there is no loop {loop!r}{suggestion(loop, there) if there else ''}")
+            near = suggestion(loop, there) if there else ""
+            raise ValueError(f"there is no loop {loop!r}{near}; for one that is yet to be made, say --new")
         secret = "mb_" + secrets.token_urlsafe(32)
         key = msgspec.json.encode(Key(_hashed(secret), loop, wanted, now()))
         places = (f"key/{loop}/{'+'.join(wanted)}/{place}" for place in range(MOST))

@@ -51,6 +51,9 @@ _Lesson = tuple[Any, Decision, float, dict[str, dict[str, Any] | None]]
 def built(policy: Policy) -> Learner:
     """A policy's learner, that has learnt nothing; or the reason why there is none."""
     kind = LEARNERS.get(policy.learner)
+    if kind is None and policy.learner in learners.__all__:
+        fixed = "it chooses among a fixed number of actions, and here each request offers its own"
+        raise ValueError(f"{policy.learner} cannot be served: {fixed}; there are {', '.join(sorted(LEARNERS))}")
     if kind is None:
         raise ValueError(f"no learner is called {quoted(policy.learner)}{suggestion(policy.learner, LEARNERS)}")
     if policy.parameters.get("seed", 0) is None:

@@ -34,6 +34,7 @@ from marginbandits.service.wording import Units, age, count, moment, share, verd
 __all__ = ["loop_page", "page_routes", "whole"]
 
 SLOWEST = 3600
+_FRONT = '<nav><a href="/">All loops</a></nav>'
 
 
 @functools.cache
@@ -73,7 +74,7 @@ def loop_page(service: Service, loop: Loop, every: int | None = None) -> Respons
     explored = f", {share(settings.exploration)} explored evenly" if settings.exploration else ""
     since = f", since their range, or the share held back, changed at {moment(seen.since)} UTC" if seen.anew else ""
     body = [
-        f'<nav><a href="/">All loops</a></nav><h1>{name}</h1>',
+        f"{_FRONT * (len(service.loops) > 1)}<h1>{name}</h1>",
         f'<p class="note">{settings.mode}, {share(settings.holdback)} held back{explored}; '
         f"{count(seen.decisions, 'decision')}; as of {moment(now())} UTC. Reload {again}.</p>",
         *(f'<p class="alarm" role="alert">{one}</p>' for one in _alarms(service, loop)),
@@ -120,12 +121,16 @@ def _all(loops: list[Loop]) -> Response:
     ]
     shown = parts.table(("Loop", "Mode", "Decisions"), rows)
     return whole(
-        "Loops", ["<h1>Loops</h1>", shown if rows else "<p>There are none yet: PUT /loops/{name} makes one.</p>"]
+        "Loops",
+        [
+            "<h1>Loops</h1>",
+            shown if rows else "<p>There are none yet: PUT /loops/{name} with {&quot;new&quot;: true} makes one.</p>",
+        ],
     )
 
 
 def _refused(error: RefusedError) -> Response:
-    body = f'<nav><a href="/">All loops</a></nav><h1>{error.status}</h1><p>{escape(error.message)}</p>'
+    body = f"{_FRONT}<h1>{error.status}</h1><p>{escape(error.message)}</p>"
     answer = whole(str(error.status), [body], error.status)
     if error.status == 401:
         answer.headers["WWW-Authenticate"] = 'Basic realm="marginbandits: the key is the password", charset="UTF-8"'

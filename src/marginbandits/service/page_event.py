@@ -21,7 +21,9 @@ MOST_EFFECTS, LONGEST = 5, 20_000
 _EFFECTS = (
     '<p class="note">An entry moves a prediction by what is predicted with it, less what would be with what is usual '
     "in its place: a category's others, a number's mean, no such word. An entry of the context is named as it is "
-    "there, one within another by both, as in user.country; one of the action as in action's price.</p>"
+    "there, one within another by both, as in user.country; one of the action as in action's price. Where a "
+    "learner is linear, a prediction is a sum over entries that is not cut to the range of rewards: where little is "
+    "known it may be negative, or more than a reward can be. What counts in a decision is how actions differ.</p>"
 )
 
 

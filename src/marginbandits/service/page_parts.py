@@ -12,7 +12,7 @@ from marginbandits.service.running import Interval, intervals
 from marginbandits.service.series import MINUTE, Four, Series, Stand, found
 from marginbandits.service.tallies import NONE, Tally
 from marginbandits.service.watch import Recent, Seen
-from marginbandits.service.wording import Units, age, count, moment, share
+from marginbandits.service.wording import Units, age, called, count, moment, share
 
 __all__ = [
     "by_action",
@@ -34,10 +34,15 @@ _WHY = (
     "compare with; all alike: the learner prefers none; nothing learnt: nor could it yet. A model is its policy, and "
     "how many events that had learnt.</p>"
 )
+_SEGMENTS = (
+    '<p class="note">Mean rewards with their intervals, each right at all times with probability 95%, and of how many '
+    "closed events. Of many segments, some look better or worse by chance: one interval in twenty may be wrong.</p>"
+)
 _HEALTH = {
     "rewarded": "a reward came within the window",
     "default": "none came, and the default counts",
     "inactive": "deferred and never activated: not learnt",
+    "past": "of a log that warmed the loop: learnt, in no reward above, and nobody is judged by them",
     "late": "rewards after the window: kept, not learnt",
     "orphans": "rewards without a decision",
     "clipped": "rewards beyond their range, cut to it",
@@ -107,14 +112,17 @@ def figures(seen: Seen, units: Units, now: int) -> str:
     lift = line(f"bandit less {than}", "lift", 3, units.width, 0.0)
     each = _each(every, series, units, now)
     marks = [(one.first, f"policy {number}") for number, one in sorted(seen.policies.items())[1:]]
+    times = [point.at for one in (*rewards, lift, *each) for point in one.points]
+    span = min(times), max(times)
     parts = [
-        _figure("Reward so far, with 95% intervals", rewards, marks),
-        _figure(f"Bandit less {than} so far, with its 95% interval", [lift], marks, zero=True, legend=False),
-        _figure(f"Reward in each {width}", each[:2], marks),
-        _figure(f"Decisions in each {width}", each[2:], marks, zero=True, legend=False),
+        _figure("Reward so far, with 95% intervals", rewards, marks, span),
+        _figure(f"Bandit less {than} so far, with its 95% interval", [lift], marks, span, zero=True, legend=False),
+        _figure(f"Reward in each {width}", each[:2], marks, span),
+        _figure(f"Decisions in each {width}", each[2:], marks, span, zero=True, legend=False),
     ]
     told = (
-        f"Each {width} is shown where it begins; a hollow dot is the one that is under way. Where no event closed, no "
+        f"Times are UTC, and the same in all charts. What is so far is shown at the end of each {width}; what is "
+        f"of each {width} at its beginning, and a hollow dot is the one that is under way. Where no event closed, no "
         f"reward is shown.{' A dashed line is where another policy began to decide.' * bool(marks)}"
     )
     return f'<div class="charts">{"".join(parts)}</div><p class="note">{told}</p>'
@@ -157,18 +165,24 @@ def _nothing_until(counts: list[Point], at: int, width: int) -> None:
 
 
 def _figure(
-    title: str, lines: Sequence[Line], marks: Sequence[tuple[int, str]], *, zero: bool = False, legend: bool = True
+    title: str,
+    lines: Sequence[Line],
+    marks: Sequence[tuple[int, str]],
+    span: tuple[int, int],
+    *,
+    zero: bool = False,
+    legend: bool = True,
 ) -> str:
     shown = [one for one in lines if one.points]
     if not shown:
         return ""
     names = f'<p class="legend">{"".join(map(key, shown))}</p>' if legend else ""
-    return f"<figure><h3>{title}</h3>{chart(shown, title, zero=zero, marks=marks)}{names}</figure>"
+    return f"<figure><h3>{title}</h3>{chart(shown, title, zero=zero, marks=marks, span=span)}{names}</figure>"
 
 
 def by_policy(seen: Seen, units: Units, policies: Iterable[Policy]) -> str:
     """What each policy has earned while it decided, and less the baseline at the same events; the last first."""
-    names, reigns = {one.number: one.learner for one in policies}, sorted(seen.policies.items(), reverse=True)
+    names, reigns = {one.number: called(one) for one in policies}, sorted(seen.policies.items(), reverse=True)
     found = intervals([running for _, one in reigns for running in (one.bandit, one.paired)])
     rows = [
         [
@@ -215,20 +229,27 @@ def by_segment(seen: Seen, units: Units) -> str:
         return f'<p class="note">No decision has been made since the segment is {path}.</p>'
     if set(seen.segments) == {NONE}:
         return f'<p class="note">No context has a word or a number at {path}: is the segment spelt right?</p>'
-    total, rows = max(seen.decisions, 1), []
-    for name, one in sorted(seen.segments.items(), key=lambda one: -one[1].decisions):
+    several = sorted(seen.segments.items(), key=lambda one: -one[1].decisions)
+    total, rows = max(sum(one.decisions for _, one in several), 1), []
+    found = intervals([running for _, one in several for running in (one.bandit, one.held)])
+    for (name, one), bandit, held in zip(several, found[::2], found[1::2], strict=True):
         likely = sorted(one.table.rows.items(), key=lambda row: -row[1].weight)[:LIKELY]
         told = ", ".join(f"{escape(action)} {share(row.weight / row.offered)}" for action, row in likely if row.offered)
         rows.append(
             [
                 f"<b>{escape(name)}</b>",
-                _labelled("Traffic", share(one.decisions / total)),
-                _labelled("Bandit", _mean(one.bandit, units)),
-                _labelled("Holdback", _mean(one.held, units)),
+                _labelled("Decisions", f"{one.decisions:,} <small>{share(one.decisions / total)}</small>"),
+                _labelled("Bandit", _of(bandit, units)),
+                _labelled("Holdback", _of(held, units)),
                 _labelled("Likeliest actions", told, "text wide"),
             ]
         )
-    return table(("Segment", "Traffic", "Bandit", "Holdback", _LEFT.format("Likeliest actions")), rows, "cards")
+    head = ("Segment", "Decisions", "Bandit", "Holdback", _LEFT.format("Likeliest actions"))
+    return table(head, rows, "cards") + _SEGMENTS
+
+
+def _of(one: Interval, units: Units) -> str:
+    return f"{_told(one, units, units.reward)} <small>of {one.n:,}</small>" if one.n else "–"
 
 
 def _labelled(label: str, cell: str, kind: str = "") -> str:
@@ -249,10 +270,14 @@ def model(loop: Loop, seen: Seen, now: int) -> str:
     one, learnt = loop.model, "nothing yet"
     if seen.last_closed:
         learnt = f"{age(now - seen.last_closed)} ago"
-    skipped = f", {one.skipped:,} of them skipped" if one.skipped else ""
+    skipped = f", and learnt from all but {one.skipped:,}" if one.skipped else ""
+    why = (
+        '<p class="note">Not learnt from: events that were never activated, those decided in LoggingOnly, and those '
+        "that the learner refuses.</p>"
+    )
     return (
-        f"<p>Policy {one.policy.number}, {escape(one.policy.learner)}, has taken in {count(one.learnt, 'event')}"
-        f"{skipped}; the last one closed: {learnt}.</p>"
+        f"<p>Policy {one.policy.number}, {escape(called(one.policy))}, has taken in {count(one.learnt, 'event')}"
+        f"{skipped}; the last one closed: {learnt}.</p>{why if one.skipped else ''}"
     )
 
 

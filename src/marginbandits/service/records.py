@@ -29,6 +29,7 @@ __all__ = [
     "Rewarded",
     "Settings",
     "changed",
+    "consequences",
     "decode",
     "encode",
     "named",
@@ -103,6 +104,23 @@ def changed(settings: Settings, given: Mapping[str, Any]) -> Settings:
     """
     found: Settings = converted({**msgspec.to_builtins(settings), **given}, Settings, "settings")
     return found
+
+
+def consequences(before: Settings, after: Settings) -> list[str]:
+    """What other settings change beside themselves.
+
+    >>> consequences(Settings(segment="town"), Settings(segment="user.town"))
+    ['segment: the table of segments by town is gone, that by user.town begins empty']
+    """
+    notes = []
+    if before.segment != after.segment and before.segment is not None:
+        begins = "" if after.segment is None else f", that by {after.segment} begins empty"
+        notes.append(f"segment: the table of segments by {before.segment} is gone{begins}")
+    if before.reward_range != after.reward_range:
+        notes.append("reward_range: the model learns everything again, the page's rewards begin anew")
+    elif before.holdback != after.holdback:
+        notes.append("holdback: the page's rewards begin anew with the first event of it that closes")
+    return notes
 
 
 def named(loop: str) -> str:

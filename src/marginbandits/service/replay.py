@@ -41,6 +41,15 @@ MOST = 20
 _SET = "window", "default", "reward_range", "aggregation", "mode", "exploration", "holdback"
 
 
+class Made(msgspec.Struct, frozen=True):
+    """The model that was kept of a loop, made again: which policy's, after how many events, up to which entry."""
+
+    sha256: str
+    policy: int
+    learnt: int
+    entry: int
+
+
 class Verdict(msgspec.Struct):
     """What was looked at, and what is wrong with it."""
 
@@ -48,7 +57,7 @@ class Verdict(msgspec.Struct):
     decisions: int = 0
     laws: int = 0
     erased: int = 0
-    models: dict[str, str] = {}
+    models: dict[str, Made] = {}
     faults: list[str] = []
     n_faults: int = 0
 
@@ -251,11 +260,12 @@ class _Loop:
     def _model(self, model: Model, kept: Checkpoint) -> None:
         if self.gone.last(self.name) > kept.seen:
             return  # it will be made anew when the erasure is taken in
-        self.verdict.models[self.name] = model.dumps()[1]
+        sha256 = model.dumps()[1]
+        self.verdict.models[self.name] = Made(sha256, model.policy.number, model.learnt, kept.seen)
         if (model.learnt, model.skipped) != (kept.learnt, kept.skipped):
             told = f"{kept.learnt} learnt and {kept.skipped} skipped, not {model.learnt} and {model.skipped}"
             self.verdict.fault(f"the model kept of {self.name!r} says {told}")
-        if self.verdict.models[self.name] != kept.sha256:
+        if sha256 != kept.sha256:
             self.verdict.fault(f"the model kept of {self.name!r} is not the one that the journal makes")
 
     def _sums(self, kept: Checkpoint) -> None:

@@ -140,7 +140,7 @@ class Erasure(msgspec.Struct, frozen=True):
 
 
 class LoopState(msgspec.Struct, frozen=True):
-    """A loop as it is."""
+    """A loop as it is. `notes` say, where it was just set, what that changes beside the settings."""
 
     name: Name
     settings: Settings
@@ -149,6 +149,7 @@ class LoopState(msgspec.Struct, frozen=True):
     counts: dict[str, int]
     open: int
     evidence_against_draws: float
+    notes: list[str] = []
 
 
 class Problem(msgspec.Struct, frozen=True):

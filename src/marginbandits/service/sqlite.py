@@ -40,6 +40,9 @@ class Sqlite(Store):
 
     def __init__(self, folder: Path, *, durability: str = "full", serving: bool = True) -> None:
         file = folder / "journal.sqlite3"
+        if folder.is_file():
+            own = f"say {folder.parent}" if folder.name == file.name else f"a copy is served as {file.name} in one"
+            raise JournalError(f"{folder} is a file, and a journal is named by its folder: {own}")
         if not serving and not file.is_file():
             raise JournalError(
                 f"{folder} has no journal: marginbandits serve --data {folder} makes one, or keys make --new"

@@ -13,6 +13,8 @@ from typing import Any
 
 import msgspec
 
+from marginbandits.service.running import Running
+
 __all__ = ["NONE", "Segment", "Table", "Tally", "segment_of"]
 
 NONE = "(none)"
@@ -76,12 +78,16 @@ class Table(msgspec.Struct):
 
 
 class Segment(msgspec.Struct):
-    """A part of the traffic: its actions, and rewards of what was, and was not, held back."""
+    """A part of the traffic: its actions, and rewards, scaled to [0, 1], of what was, and was not, held back."""
 
     table: Table
     decisions: int = 0
-    bandit: Tally = msgspec.field(default_factory=Tally)
-    held: Tally = msgspec.field(default_factory=Tally)
+    bandit: Running = msgspec.field(default_factory=lambda: Running(most=1.0))
+    held: Running = msgspec.field(default_factory=lambda: Running(most=1.0))
+
+    def begin(self) -> None:
+        """Rewards before are not to be compared with those to come."""
+        self.bandit, self.held = Running(most=1.0), Running(most=1.0)
 
 
 def segment_of(context: Any, path: str) -> str:

@@ -138,8 +138,7 @@ class Watch:
             if decided.mode == "Online" and self._comparable(closed):
                 _count(seen.stand, self._reign(decided, closed.at), decided, closed.reward)
                 if seen.segment is not None:
-                    tally = part.held if decided.held else part.bandit
-                    tally.closed, tally.reward = tally.closed + 1, tally.reward + closed.reward
+                    (part.held if decided.held else part.bandit).add(_share(decided, closed.reward))
 
     def forget(self, erased: Erased, left: Iterable[Any]) -> None:
         """Nothing more is shown of these; sums, in which nobody is seen, stay: not those of a segment that was theirs.
@@ -221,13 +220,14 @@ class Watch:
             seen.stand.begin(decided.holdback)
             for one in seen.policies.values():
                 one.bandit, one.paired = Running(most=1.0), begun(decided.holdback)
+            for part in seen.segments.values():
+                part.begin()
             seen.since, seen.reward_range, seen.holdback = closed.at, decided.reward_range, decided.holdback
         return True
 
 
 def _count(stand: Stand, reign: Reign, decided: Decided, reward: float) -> None:
-    low, high = decided.reward_range
-    y, place, base = (reward - low) / (high - low), decided.chosen, decided.baseline
+    y, place, base = _share(decided, reward), decided.chosen, decided.baseline
     for one in (stand.held,) if decided.held else (stand.bandit, reign.bandit):
         one.add(y)
     p = decided.probabilities[place]
@@ -237,6 +237,12 @@ def _count(stand: Stand, reign: Reign, decided: Decided, reward: float) -> None:
         pair = y, _bandit(decided, place) / p, u, 1.0 - _bandit(decided, base)
         stand.paired.add_pair(*pair)
         reign.paired.add_pair(*pair)
+
+
+def _share(decided: Decided, reward: float) -> float:
+    """A reward, scaled to [0, 1]."""
+    low, high = decided.reward_range
+    return (reward - low) / (high - low)
 
 
 def _bandit(decided: Decided, place: int) -> float:

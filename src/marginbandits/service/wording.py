@@ -9,11 +9,11 @@ import math
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from marginbandits.service.records import Settings
+from marginbandits.service.records import Policy, Settings
 from marginbandits.service.running import Interval
 from marginbandits.service.series import Four
 
-__all__ = ["Units", "age", "count", "moment", "share", "verdict"]
+__all__ = ["Units", "age", "called", "count", "moment", "share", "verdict"]
 
 _AGES = [(86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")]
 SURE = "95% sure, however often one looks."
@@ -64,6 +64,16 @@ def age(microseconds: int) -> str:
     seconds = max(microseconds, 0) // 1_000_000
     unit, noun = next((one for one in _AGES if seconds >= one[0]), _AGES[-1])
     return count(seconds // unit, noun)
+
+
+def called(policy: Policy) -> str:
+    """A policy's learner, with the parameters that it was given.
+
+    >>> called(Policy("LogisticTS", {"scale": 1})), called(Policy())
+    ('LogisticTS(scale=1)', 'SquareCB')
+    """
+    given = ", ".join(f"{name}={value}" for name, value in policy.parameters.items())
+    return f"{policy.learner}({given})" if given else policy.learner
 
 
 def verdict(settings: Settings, four: Four, units: Units, imitated: float | None) -> tuple[str, str, str]:

@@ -67,7 +67,7 @@ class Shop:
 
     def set(self, **settings: Any) -> None:
         """By the service's own interface; the reward's range is Personalizer's."""
-        wanted = {"settings": {"reward_range": [-1, 1], "exploration": 0.2, **settings}}
+        wanted = {"new": True, "settings": {"reward_range": [-1, 1], "exploration": 0.2, **settings}}
         put = self.client.put("/loops/shop", json=wanted, headers={"Authorization": f"Bearer {self.key}"})
         put.raise_for_status()
         self.until(lambda: all(self.state()["settings"][name] == value for name, value in settings.items()))

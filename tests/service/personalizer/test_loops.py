@@ -37,13 +37,13 @@ def test_without_keys_there_is_one_loop(tmp_path: Path) -> None:
         assert one["name"] == "default"
         settings = one["settings"]
         assert (settings["reward_range"], settings["window"], settings["exploration"]) == ([-1.0, 1.0], 600.0, 0.2)
-        client.put("/loops/other", json={}).raise_for_status()
+        client.put("/loops/other", json={"new": True}).raise_for_status()
         assert client.post(f"{V1_0}/rank", json=RANK).status_code == 201
         counts = {one["name"]: one["open"] for one in client.get("/loops").json()}
         assert counts["other"] == 0
         elsewhere = client.post(f"{V1_0}/rank", json=RANK, headers={"Host": "example.org"})
         assert elsewhere.status_code == 403
     with served(tmp_path / "only") as (client, _):
-        client.put("/loops/only", json={}).raise_for_status()
+        client.put("/loops/only", json={"new": True}).raise_for_status()
         assert client.post(f"{V1_0}/rank", json=RANK).status_code == 201
         assert [one["name"] for one in client.get("/loops").json()] == ["only"]

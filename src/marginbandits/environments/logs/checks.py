@@ -48,7 +48,12 @@ class Scale:
     @property
     def way_out(self) -> str:
         """What to say where numbers lie outside."""
-        return f", or say {'reward' if self.rewards else 'loss'}_range=(low, high)" if self.within is None else ""
+        if self.within is not None:
+            return ""
+        if self.name == "cost":
+            turned = "where costs are rewards with their signs turned, as a decision service writes them"
+            return f", or say reward_range=(low, high) {turned}, loss_range=(low, high) where they are losses"
+        return f", or say {'reward' if self.rewards else 'loss'}_range=(low, high)"
 
 
 _BY_ROW = (

@@ -117,6 +117,11 @@ class Archive:
             description["parameters"] = {**description["parameters"], **kept}
         return description
 
+    def put_on(self, device: str) -> None:
+        """Say of all that was saved with a device that it is on this one."""
+        if not _put_on(self.header.get("parameters"), device):
+            raise ValueError(f"device={quoted(device)} is for learners that have networks, and this one has none")
+
     def constants(self, known: Iterable[str]) -> dict[str, Any]:
         """The constants kept, which must be those that are known."""
         kept = self.header["constants"]
@@ -321,6 +326,19 @@ def told(error: Exception) -> str:
     """What an error says, on one line or two."""
     text = " ".join(str(error)[:1000].split()) or type(error).__name__
     return text if len(text) <= 300 else text[:300] + "…"
+
+
+def _put_on(value: Any, device: str) -> int:
+    """How many descriptions of parts, at any depth, have a device, now this one."""
+    if isinstance(value, list):
+        return sum(_put_on(one, device) for one in value)
+    if not isinstance(value, dict):
+        return 0
+    given, found = value.get("parameters"), sum(_put_on(one, device) for one in value.values())
+    if "class" in value and isinstance(given, dict) and "device" in given:
+        given["device"] = device
+        found += 1
+    return found
 
 
 def _revived(value: Any) -> Any:

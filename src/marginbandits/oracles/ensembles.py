@@ -185,7 +185,7 @@ class Ensemble(Record):
             (parameters, adam), before = self._spare.anew(self.journal), self._now.there()
             steps, recipe = self.steps + 1, self.recipe
             if recipe.sampler == "bootstrap":
-                move = adamw if self._device.name == "cpu" else adamw_of_arrays
+                move: Any = adamw if self._device.name == "cpu" else adamw_of_arrays
                 move(*before, gradient, recipe.rate, recipe.decay, steps, parameters, adam)
             else:
                 h, N = recipe.rate, self.rounds
@@ -291,5 +291,5 @@ def adamw_of_arrays(
     out_adam[0, ...] = fade * adam[0, ...] + (1.0 - fade) * gradient
     out_adam[1, ...] = fade_squares * adam[1, ...] + (1.0 - fade_squares) * gradient * gradient
     roots = namespace(parameters).sqrt(wide * out_adam[1, ...])
-    # Taken off at once: 1 - rate * decay is so near 1 that a product with it, rounded, would decay too much or too little.
+    # Taken off at once: 1 - rate * decay is so near 1 that a product with it, rounded, decays too much or too little.
     out[...] = parameters - (rate * decay * parameters + h * out_adam[0, ...] / (roots + _LEAST))

@@ -21,7 +21,7 @@ array([0, 1, 0])
 """
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +51,7 @@ class NetworkLeader:
 
 
 class NetworkERM(Part):
-    """The oracle of `networks`, whose sizes, `minibatch`, `rate`, `decay`, `norm` and `device` count; `seed` draws them."""
+    """The oracle of `networks`: sizes, `minibatch`, `rate`, `decay`, `norm`, `device` count; `seed` draws them."""
 
     @validated
     def __init__(
@@ -86,7 +86,8 @@ class NetworkERM(Part):
             shape.room(n, device=device),
             device.there,
         )
-        share, move = 1.0 / n_blocks if n_blocks > 1 else 0.0, adamw if device.name == "cpu" else adamw_of_arrays
+        share = 1.0 / n_blocks if n_blocks > 1 else 0.0
+        move: Any = adamw if device.name == "cpu" else adamw_of_arrays
         for _ in range(self.passes if len(used) else 0):
             order = rng.permutation(used)
             for at in range(0, len(order) - n + 1, n):

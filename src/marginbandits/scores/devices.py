@@ -1,11 +1,11 @@
-"""Where networks compute: NumPy's arrays on the CPU, or PyTorch's on the CPU or a GPU. The one door to PyTorch's arrays.
+"""Where networks compute: NumPy's arrays on the CPU, or PyTorch's on the CPU or a GPU. The one door to PyTorch.
 
     cpu          NumPy; always there
     torch:cpu    PyTorch's arrays over the same memory: nothing is copied
     torch:cuda   PyTorch's arrays on a GPU; which one is for CUDA_VISIBLE_DEVICES to say
 
-`Held` arrays are here, in NumPy's, and there, on the device, and are copied only when the other side has changed. Files,
-checks and failed rounds look at what is here, so a file written on one device is read on any other.
+`Held` arrays are here, in NumPy's, and there, on the device, and are copied only when the other side has changed.
+Files, checks and failed rounds look at what is here, so a file written on one device is read on any other.
 
 A device that cannot be had is refused in words, and never replaced by another.
 
@@ -31,7 +31,7 @@ _HERE, _THERE, _BOTH = range(3)
 
 
 class Device:
-    """NumPy's own; others override all of it. It knows its name alone, so that it is copied and pickled like any data."""
+    """NumPy's own; others override all of it. It knows its name alone, so it is copied and pickled like data."""
 
     name = "cpu"
     shares = True
@@ -103,7 +103,8 @@ class Held:
     """Arrays that are here and on a device; `newer` says where they were changed last."""
 
     def __init__(self, device: Device, *arrays: Numbers) -> None:
-        self.device, self._here, self._there, self.newer = device, arrays, None, _HERE
+        self.device, self._here, self.newer = device, arrays, _HERE
+        self._there: tuple[Any, ...] | None = None
 
     def here(self) -> tuple[Numbers, ...]:
         """NumPy's, to be read and changed until `there` is asked for."""

@@ -160,8 +160,13 @@ def test_without_pytorch_its_name_and_extra_are_told(monkeypatch: pytest.MonkeyP
         _small(device="tpu")
 
 
-def _gpu(monkeypatch: pytest.MonkeyPatch, *, available: bool, free: int = 0) -> None:
-    cuda = SimpleNamespace(is_available=lambda: available, mem_get_info=lambda: (free, free))
+def _gpu(monkeypatch: pytest.MonkeyPatch, *, available: bool, free: int = 0, reserved: int = 0) -> None:
+    cuda = SimpleNamespace(
+        is_available=lambda: available,
+        mem_get_info=lambda: (free, free),
+        memory_reserved=lambda: reserved,
+        memory_allocated=lambda: 0,
+    )
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     monkeypatch.setattr(devices.Torch, "xp", property(lambda self: SimpleNamespace(cuda=cuda)))
 
@@ -179,6 +184,20 @@ def test_without_a_gpu_it_is_refused_and_a_file_from_one_loads_elsewhere(monkeyp
         mb.loads(mb.LinUCB(2).dumps(), device="cpu")
 
 
+class Gauge(mb.Identity):
+    """Features of a user's own, with a device that is none of ours."""
+
+    def __init__(self, device: str = "gauge 7") -> None:
+        self.device = device
+
+
+def test_another_device_is_one_of_networks_only() -> None:
+    agent = mb.HingeLMC(2, scores=_small(), features=Gauge(), seed=0)
+    again = mb.loads(agent.dumps(), device="cpu")
+    assert isinstance(again.features, Gauge)
+    assert again.features.device == "gauge 7"
+
+
 def test_too_little_memory_is_told_and_nothing_has_happened(monkeypatch: pytest.MonkeyPatch) -> None:
     _gpu(monkeypatch, available=True, free=2**10)
     agent = mb.HingeLMC(2, scores=_small(device="torch:cuda"), seed=0)
@@ -186,6 +205,20 @@ def test_too_little_memory_is_told_and_nothing_has_happened(monkeypatch: pytest.
     with pytest.raises(ValueError, match=r"networks take 0\.00 GiB, and the GPU has 0\.00 GiB free"):
         agent.learn([0.1, 0.2], mb.Decision(0, 0.5), 1.0)
     assert agent.dumps() == before
+
+
+def test_what_pytorch_has_reserved_and_does_not_use_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a second learner would be refused what the first has given back."""
+    _gpu(monkeypatch, available=True, free=2**10, reserved=2**20)
+    devices.device("torch:cuda").refuse(2**20)
+    with pytest.raises(ValueError, match="GPU has"):
+        devices.device("torch:cuda").refuse(2**20 + 2**10 + 1)
+
+
+def test_room_to_work_in_counts() -> None:
+    shape = mb.Networks(n_networks=2, width=4)._shaped(3, 2)
+    room = shape.room(5)
+    assert shape.roomy(5) == sum(one.size for one in (*room.values, *room.slopes, room.gradient))
 
 
 # PyTorch itself.

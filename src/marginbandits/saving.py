@@ -117,10 +117,12 @@ class Archive:
             description["parameters"] = {**description["parameters"], **kept}
         return description
 
-    def put_on(self, device: str) -> None:
-        """Say of all that was saved with a device that it is on this one."""
-        if not _put_on(self.header.get("parameters"), device):
-            raise ValueError(f"device={quoted(device)} is for learners that have networks, and this one has none")
+    def change(self, name: str, to: Callable[[Any], Any]) -> bool:
+        """Make something else of every parameter of this name, of every part, where `to` gives more than None.
+
+        Returns whether there is any.
+        """
+        return _changed(self.header.get("parameters"), name, to)
 
     def constants(self, known: Iterable[str]) -> dict[str, Any]:
         """The constants kept, which must be those that are known."""
@@ -328,16 +330,17 @@ def told(error: Exception) -> str:
     return text if len(text) <= 300 else text[:300] + "…"
 
 
-def _put_on(value: Any, device: str) -> int:
-    """How many descriptions of parts, at any depth, have a device, now this one."""
+def _changed(value: Any, name: str, to: Callable[[Any], Any]) -> bool:
+    """`Archive.change`, in what describes a part, or holds descriptions of some."""
     if isinstance(value, list):
-        return sum(_put_on(one, device) for one in value)
+        return sum(_changed(one, name, to) for one in value) > 0  # all of them, not only as far as the first
     if not isinstance(value, dict):
-        return 0
-    given, found = value.get("parameters"), sum(_put_on(one, device) for one in value.values())
-    if "class" in value and isinstance(given, dict) and "device" in given:
-        given["device"] = device
-        found += 1
+        return False
+    given, found = value.get("parameters"), sum(_changed(one, name, to) for one in value.values()) > 0
+    if "class" in value and isinstance(given, dict) and name in given:
+        new = to(given[name])
+        if new is not None:
+            given[name], found = new, True
     return found
 
 

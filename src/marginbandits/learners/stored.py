@@ -17,6 +17,7 @@ from marginbandits import saving
 from marginbandits.contexts import CODES, Shape
 from marginbandits.features import Table
 from marginbandits.parametrised import Parametrised
+from marginbandits.scores.devices import NAMES
 from marginbandits.state import Field, Journal, State, room
 from marginbandits.validation import quoted
 
@@ -114,8 +115,8 @@ class Stored(Parametrised, ABC):
     def _loaded(cls, content: bytes, name: str, device: str | None) -> Self:
         archive = saving.Archive.from_bytes(content, name)
         try:
-            if device is not None:
-                archive.put_on(device)
+            if device is not None and not archive.change("device", lambda was: device if was in NAMES else None):
+                raise ValueError(f"device={quoted(device)} is for learners that have networks, and this one has none")
             with room(archive.room):
                 learner = saving.rebuild(archive.take_given(), cls)
             learner.seed = archive.header["parameters"].get("seed")

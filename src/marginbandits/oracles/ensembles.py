@@ -80,7 +80,8 @@ class Ensemble(Record):
         self._scale = math.sqrt(n_features)  # features have norm about 1; networks want columns of about 1
         size = max(1, min(recipe.memory, _ROOM // n_features))
         self._device = recipe._device()
-        self._device.refuse(4 * self.shape.dimension * (6 if recipe.sampler == "bootstrap" else 3))
+        held = 6 if recipe.sampler == "bootstrap" else 2  # weights, and what AdamW remembers, each twice
+        self._device.refuse(4 * (held * self.shape.dimension + self.shape.roomy(recipe.minibatch)))
         self._now = self._fresh()
         self._spare = self._fresh()  # what the next step writes: the round can then be taken back without a copy
         self._room = self._work()

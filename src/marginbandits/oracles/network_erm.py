@@ -73,7 +73,7 @@ class NetworkERM(Part):
         """Networks of small cost on these rounds, from weights drawn anew; `start` only says how many blocks."""
         recipe, (n_blocks, d) = self.networks, start.shape
         shape, rng, device = recipe._shaped(d, n_blocks), np.random.default_rng(self.seed), recipe._device()
-        device.refuse(4 * 6 * shape.dimension)
+        device.refuse(4 * (6 * shape.dimension + shape.roomy(recipe.minibatch)))
         now, after = (Held(device, np.zeros(shape.dimension, np.float32), _two(shape)) for _ in range(2))
         now.here()[0][...] = shape.drawn(rng)
         costs = np.asarray(losses * weights, np.float32)

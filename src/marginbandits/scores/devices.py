@@ -85,7 +85,8 @@ class Torch(Device):
         """What a GPU has free is known; what the CPU has is for `state.zeros` to say."""
         if self._where == "cpu":
             return
-        free = int(self.xp.cuda.mem_get_info()[0])
+        cuda = self.xp.cuda  # what PyTorch has reserved and does not use is free to it as well
+        free = int(cuda.mem_get_info()[0]) + int(cuda.memory_reserved()) - int(cuda.memory_allocated())
         if size > free:
             needed, left = (f"{one / 2**30:,.2f} GiB" for one in (size, free))
             raise ValueError(f"device={self.name!r}: networks take {needed}, and the GPU has {left} free")

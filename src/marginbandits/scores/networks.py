@@ -147,6 +147,10 @@ class Perceptrons:
         values, slopes = ([device.there(zeros((E, n, width), dtype)) for width in widths] for _ in range(2))
         return Room(values, slopes, device.there(zeros((self.dimension,), dtype)))
 
+    def roomy(self, n: int) -> int:
+        """How many numbers a `room` for n rows has."""
+        return 2 * self.n_networks * n * sum(self.sizes[1:]) + self.dimension
+
     def forward(self, parameters: Any, x: Any, room: "Room | None" = None) -> list[Any]:
         """What each layer gives for n rows, from the rows themselves to the scores, E x n x outputs."""
         xp, layers, values = namespace(parameters), self.layers(parameters), [x]

@@ -117,6 +117,13 @@ class Archive:
             description["parameters"] = {**description["parameters"], **kept}
         return description
 
+    def change(self, name: str, to: Callable[[Any], Any]) -> bool:
+        """Make something else of every parameter of this name, of every part, where `to` gives more than None.
+
+        Returns whether there is any.
+        """
+        return _changed(self.header.get("parameters"), name, to)
+
     def constants(self, known: Iterable[str]) -> dict[str, Any]:
         """The constants kept, which must be those that are known."""
         kept = self.header["constants"]
@@ -321,6 +328,20 @@ def told(error: Exception) -> str:
     """What an error says, on one line or two."""
     text = " ".join(str(error)[:1000].split()) or type(error).__name__
     return text if len(text) <= 300 else text[:300] + "…"
+
+
+def _changed(value: Any, name: str, to: Callable[[Any], Any]) -> bool:
+    """`Archive.change`, in what describes a part, or holds descriptions of some."""
+    if isinstance(value, list):
+        return sum(_changed(one, name, to) for one in value) > 0  # all of them, not only as far as the first
+    if not isinstance(value, dict):
+        return False
+    given, found = value.get("parameters"), sum(_changed(one, name, to) for one in value.values()) > 0
+    if "class" in value and isinstance(given, dict) and name in given:
+        new = to(given[name])
+        if new is not None:
+            given[name], found = new, True
+    return found
 
 
 def _revived(value: Any) -> Any:

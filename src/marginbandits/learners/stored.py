@@ -17,6 +17,7 @@ from marginbandits import saving
 from marginbandits.contexts import CODES, Shape
 from marginbandits.features import Table
 from marginbandits.parametrised import Parametrised
+from marginbandits.scores.devices import NAMES
 from marginbandits.state import Field, Journal, State, room
 from marginbandits.validation import quoted
 
@@ -71,16 +72,19 @@ class Stored(Parametrised, ABC):
         saving.write_target(target, self.dumps())
 
     @classmethod
-    def loads(cls, content: bytes) -> Self:
-        """A learner of this class as it was when saved; damaged or foreign bytes are refused."""
+    def loads(cls, content: bytes, *, device: str | None = None) -> Self:
+        """A learner of this class as it was when saved; damaged or foreign bytes are refused.
+
+        Its networks, if it has any, compute on the `device` they did, or on this one.
+        """
         if not isinstance(content, bytes):
             raise ValueError(f"content must be bytes, got {quoted(content)}")
-        return cls._loaded(content, "the content")
+        return cls._loaded(content, "the content", device)
 
     @classmethod
-    def load(cls, source: saving.Source) -> Self:
-        """A learner of this class as it was when saved to a path or file; a damaged or foreign one is refused."""
-        return cls._loaded(*saving.read_source(source))
+    def load(cls, source: saving.Source, *, device: str | None = None) -> Self:
+        """A learner of this class as it was when saved to a path or file; see `loads`."""
+        return cls._loaded(*saving.read_source(source), device)
 
     def _archive(self) -> saving.Archive:
         if self._state is not None:
@@ -108,9 +112,11 @@ class Stored(Parametrised, ABC):
         return self._state.fields()
 
     @classmethod
-    def _loaded(cls, content: bytes, name: str) -> Self:
+    def _loaded(cls, content: bytes, name: str, device: str | None) -> Self:
         archive = saving.Archive.from_bytes(content, name)
         try:
+            if device is not None and not archive.change("device", lambda was: device if was in NAMES else None):
+                raise ValueError(f"device={quoted(device)} is for learners that have networks, and this one has none")
             with room(archive.room):
                 learner = saving.rebuild(archive.take_given(), cls)
             learner.seed = archive.header["parameters"].get("seed")

@@ -30,17 +30,19 @@ array([[ 1., -1.],
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from marginbandits.compiled import kernel
-from marginbandits.scores.networks import Networks
+from marginbandits.scores.devices import Held
+from marginbandits.scores.networks import Networks, Room, namespace
 from marginbandits.state import COUNT, Field, Journal, Record, zeros
 from marginbandits.surrogates import two_sided_slope
 from marginbandits.types import Array
 
-__all__ = ["Ensemble"]
+__all__ = ["Ensemble", "adamw", "adamw_of_arrays"]
 
 Small = npt.NDArray[np.float32]
 
@@ -77,9 +79,12 @@ class Ensemble(Record):
         self.shape = recipe._shaped(n_features, n_outputs)
         self._scale = math.sqrt(n_features)  # features have norm about 1; networks want columns of about 1
         size = max(1, min(recipe.memory, _ROOM // n_features))
-        self.parameters, self.adam = self._fresh()
+        self._device = recipe._device()
+        held = 6 if recipe.sampler == "bootstrap" else 2  # weights, and what AdamW remembers, each twice
+        self._device.refuse(4 * (held * self.shape.dimension + self.shape.roomy(recipe.minibatch)))
+        self._now = self._fresh()
         self._spare = self._fresh()  # what the next step writes: the round can then be taken back without a copy
-        self._room = self.shape.room(recipe.minibatch)
+        self._room = self._work()
         self.rows: Small = zeros((size, n_features), np.float32)
         self.actions = zeros((size,), np.int64)
         self.losses: Small = zeros((size,), np.float32)
@@ -88,10 +93,30 @@ class Ensemble(Record):
         self.begin()
         self.attach(Journal())
 
-    def _fresh(self) -> tuple[Small, Small]:
+    def _fresh(self) -> Held:
         n = self.shape.dimension
         kept = 2 if self.recipe.sampler == "bootstrap" else 0
-        return zeros((n,), np.float32), zeros((kept, n), np.float32)
+        return Held(self._device, zeros((n,), np.float32), zeros((kept, n), np.float32))
+
+    def _work(self) -> Room:
+        return self.shape.room(self.recipe.minibatch, device=self._device)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_room": None}  # a device's own arrays do not travel
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._room = self._work()
+
+    @property
+    def parameters(self) -> Small:
+        """All weights of all networks, as NumPy's array."""
+        return self._now.here()[0]
+
+    @property
+    def adam(self) -> Small:
+        """What AdamW remembers of them: mean slopes, and their squares."""
+        return self._now.here()[1]
 
     def begin(self) -> None:
         """Nothing learnt: networks as they are drawn."""
@@ -122,8 +147,8 @@ class Ensemble(Record):
     def scores(self, rows: Array) -> Small:
         """Of n rows: networks x n x outputs."""
         with np.errstate(over="ignore", invalid="ignore"):
-            found: Small = self.shape.forward(self.parameters, self._seen(rows))[-1]
-        return found
+            found = self.shape.forward(self._now.there()[0], self._device.there(self._seen(rows)))[-1]
+        return self._device.here(found)
 
     def _seen(self, rows: Array) -> Small:
         seen = np.clip(rows * self._scale, -FARTHEST, FARTHEST)
@@ -156,58 +181,52 @@ class Ensemble(Record):
         chosen[:newest] = (int(self.counts[_KEPT]) - 1 - np.arange(newest)) % len(self.rows)
         with np.errstate(over="ignore", invalid="ignore"):
             gradient = self._gradient(chosen)
-            for name in ("parameters", "adam", "_spare"):
+            for name in ("_now", "_spare"):
                 self.journal.keep_attribute(self, name)
-            (parameters, adam), before = self._spare, (self.parameters, self.adam)
+            (parameters, adam), before = self._spare.anew(self.journal), self._now.there()
             steps, recipe = self.steps + 1, self.recipe
             if recipe.sampler == "bootstrap":
-                adamw(*before, gradient, recipe.rate, recipe.decay, steps, parameters, adam)
+                move: Any = adamw if self._device.name == "cpu" else adamw_of_arrays
+                move(*before, gradient, recipe.rate, recipe.decay, steps, parameters, adam)
             else:
                 h, N = recipe.rate, self.rounds
-                noise = chance.standard_normal(len(parameters), np.float32)
-                parameters[...] = self.parameters * np.float32(1.0 - h / N) - np.float32(h) * gradient
-                parameters += np.float32(recipe.temperature * math.sqrt(2.0 * h / N)) * noise
+                noise = self._device.there(chance.standard_normal(len(parameters), np.float32))
+                parameters[...] = before[0] * (1.0 - h / N) - h * gradient
+                parameters += recipe.temperature * math.sqrt(2.0 * h / N) * noise
             if recipe.norm is not None:
                 self.shape.bounded(parameters, recipe.norm)
-            good = bool(np.isfinite(parameters.sum()) and np.isfinite(adam.sum()))
+            good = math.isfinite(float(parameters.sum())) and math.isfinite(float(adam.sum()))
         if not good:
             raise FloatingPointError(f"the networks' numbers are no longer finite: rate={recipe.rate:g} is too large")
-        self.parameters, self.adam, self._spare = parameters, adam, before
+        self._now, self._spare = self._spare, self._now
         self.counts[_STEPS] = min(steps, COUNT)
 
-    def _gradient(self, chosen: npt.NDArray[np.int64]) -> Small:
+    def _gradient(self, chosen: npt.NDArray[np.int64]) -> Any:
         """Of the mean cost of these rounds, as often as each network counts them."""
-        room = self._room
-        values = self.shape.forward(self.parameters, self.rows[chosen], room)
-        played = self.actions[chosen]
-        places = np.arange(len(chosen))
-        slopes = two_sided_slope(self.surrogate, values[-1][:, places, played], self.losses[chosen], self.margin)
+        room, there, parameters = self._room, self._device.there, self._now.there()[0]
+        values = self.shape.forward(parameters, there(self.rows[chosen]), room)
+        own = slice(None), there(np.arange(len(chosen))), there(self.actions[chosen])
+        losses = there(self.losses[chosen])
+        slopes = two_sided_slope(self.surrogate, values[-1][own], losses, self.margin, self._device.xp)
         if self.recipe.sampler == "bootstrap":
-            slopes = slopes * self.counted[chosen].T
+            slopes = slopes * there(self.counted[chosen].T)
         spread = room.slopes[-1]
         spread[...] = 0.0
-        spread[:, places, played] = slopes / np.float32(len(chosen))
-        found: Small = self.shape.backward(self.parameters, values, spread, room)
-        return found
+        spread[own] = slopes / len(chosen)
+        return self.shape.backward(parameters, values, spread, room)
 
     def beyond(self) -> float:
         """The share of networks and of the last rounds kept whose score is beyond the margin, where they agree."""
         some = np.arange(self.held)[-1000:]
-        scores = self.shape.forward(self.parameters, self.rows[some])[-1][:, np.arange(len(some)), self.actions[some]]
+        found = self.shape.forward(self._now.there()[0], self._device.there(self.rows[some]))[-1]
+        scores = self._device.here(found)[:, np.arange(len(some)), self.actions[some]]
         return float((scores * np.sign(1.0 - 2.0 * self.losses[some]) > self.margin).mean())
 
     def _adopt(self, before: "Ensemble", places: npt.NDArray[np.int64]) -> None:
         """The networks with the scores of the actions that remain, and the rounds that played these."""
         kept = np.flatnonzero(places >= 0)
         for new, old in ((self.parameters, before.parameters), *zip(self.adam, before.adam, strict=True)):
-            pairs = list(zip(self.shape.layers(new), before.shape.layers(old), strict=True))
-            for layer, was in pairs[:-1]:
-                layer.weights[...], layer.biases[...] = was.weights, was.biases
-            last, was = pairs[-1]
-            last.weights[..., kept], last.biases[..., kept] = (
-                was.weights[..., places[kept]],
-                was.biases[..., places[kept]],
-            )
+            self.shape.adopt(new, before.shape, old, places)
         where = np.full(before.shape.sizes[-1], -1)
         where[places[kept]] = kept
         n, size = int(before.counts[_KEPT]), len(before.rows)
@@ -262,3 +281,16 @@ def adamw(
         p[i] = fade * m[i] + (one - fade) * g
         q[i] = fade_squares * v[i] + (one - fade_squares) * g * g
         out[i] = shrunk * parameters[i] - h * p[i] / (np.sqrt(wide * q[i]) + least)
+
+
+def adamw_of_arrays(
+    parameters: Any, adam: Any, gradient: Any, rate: float, decay: float, steps: int, out: Any, out_adam: Any
+) -> None:
+    """`adamw` on the arrays of any library; the same but for rounding."""
+    fade, fade_squares = float(np.float32(_FADE)), float(np.float32(_FADE_SQUARES))
+    h, wide = rate / (1.0 - _FADE**steps), 1.0 / (1.0 - _FADE_SQUARES**steps)
+    out_adam[0, ...] = fade * adam[0, ...] + (1.0 - fade) * gradient
+    out_adam[1, ...] = fade_squares * adam[1, ...] + (1.0 - fade_squares) * gradient * gradient
+    roots = namespace(parameters).sqrt(wide * out_adam[1, ...])
+    # Taken off at once: 1 - rate * decay is so near 1 that a product with it, rounded, decays too much or too little.
+    out[...] = parameters - (rate * decay * parameters + h * out_adam[0, ...] / (roots + _LEAST))

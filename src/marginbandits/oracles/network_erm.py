@@ -21,14 +21,16 @@ array([0, 1, 0])
 """
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits.oracles.ensembles import FARTHEST, adamw
+from marginbandits.oracles.ensembles import FARTHEST, adamw, adamw_of_arrays
 from marginbandits.saving import Part
+from marginbandits.scores.devices import Held
 from marginbandits.scores.networks import Networks, Perceptrons
+from marginbandits.state import Journal
 from marginbandits.types import Array
 from marginbandits.validation import Instance, Integer, Real, validated
 
@@ -49,7 +51,7 @@ class NetworkLeader:
 
 
 class NetworkERM(Part):
-    """The oracle of `networks`, whose sizes, `minibatch`, `rate`, `decay` and `norm` count; `seed` draws them."""
+    """The oracle of `networks`: sizes, `minibatch`, `rate`, `decay`, `norm`, `device` count; `seed` draws them."""
 
     @validated
     def __init__(
@@ -70,31 +72,44 @@ class NetworkERM(Part):
     ) -> NetworkLeader:
         """Networks of small cost on these rounds, from weights drawn anew; `start` only says how many blocks."""
         recipe, (n_blocks, d) = self.networks, start.shape
-        shape, rng = recipe._shaped(d, n_blocks), np.random.default_rng(self.seed)
-        now = shape.drawn(rng), np.zeros((2, shape.dimension), np.float32)
+        shape, rng, device = recipe._shaped(d, n_blocks), np.random.default_rng(self.seed), recipe._device()
+        device.refuse(4 * (6 * shape.dimension + shape.roomy(recipe.minibatch)))
+        now, after = (Held(device, np.zeros(shape.dimension, np.float32), _two(shape)) for _ in range(2))
+        now.here()[0][...] = shape.drawn(rng)
         costs = np.asarray(losses * weights, np.float32)
         used = np.flatnonzero(costs)  # a round without a loss has no say
-        n, steps = min(recipe.minibatch, max(1, len(used))), 0
+        n, steps, journal = min(recipe.minibatch, max(1, len(used))), 0, Journal()
         if len(used):
             costs /= costs[used].mean()
-        x, room = np.clip(rows, -FARTHEST, FARTHEST).astype(np.float32), shape.room(n)
-        after, share = (
-            (np.empty_like(now[0]), np.empty_like(now[1])),
-            np.float32(1.0 / n_blocks if n_blocks > 1 else 0.0),
+        x, room, there = (
+            np.clip(rows, -FARTHEST, FARTHEST).astype(np.float32),
+            shape.room(n, device=device),
+            device.there,
         )
+        share = 1.0 / n_blocks if n_blocks > 1 else 0.0
+        move: Any = adamw if device.name == "cpu" else adamw_of_arrays
         for _ in range(self.passes if len(used) else 0):
             order = rng.permutation(used)
             for at in range(0, len(order) - n + 1, n):
                 some = order[at : at + n]
-                values = shape.forward(now[0], x[some], room)
-                own = values[-1][:, np.arange(n), blocks[some]] - share * values[-1].sum(-1)
-                slopes = (own > -self.margin) * costs[some] / np.float32(n * self.margin)
+                parameters = now.there()[0]
+                values = shape.forward(parameters, there(x[some]), room)
+                own = slice(None), there(np.arange(n)), there(blocks[some])
+                lost = values[-1][own] - share * values[-1].sum(-1)
+                slopes = (lost > -self.margin) * there(costs[some]) / (n * self.margin)
                 spread = room.slopes[-1]
                 spread[...] = -share * slopes[..., None]
-                spread[:, np.arange(n), blocks[some]] += slopes
+                spread[own] += slopes
                 steps += 1
-                adamw(*now, shape.backward(now[0], values, spread, room), recipe.rate, recipe.decay, steps, *after)
-                now, after = after, now
+                gradient = shape.backward(parameters, values, spread, room)
+                journal.begin()
+                out = after.anew(journal)
+                move(*now.there(), gradient, recipe.rate, recipe.decay, steps, *out)
                 if recipe.norm is not None:
-                    shape.bounded(now[0], recipe.norm)
-        return NetworkLeader(shape, now[0].astype(float))
+                    shape.bounded(out[0], recipe.norm)
+                now, after = after, now
+        return NetworkLeader(shape, now.here()[0].astype(float))
+
+
+def _two(shape: Perceptrons) -> npt.NDArray[np.float32]:
+    return np.zeros((2, shape.dimension), np.float32)

@@ -4,7 +4,7 @@
 
 `Networks` is the recipe. All E networks are one flat array: layer after layer, E weight matrices, then E biases.
 Forward and backward are a dozen products of E x n x width arrays, which any library of arrays does that follows the
-array API standard: NumPy's, or PyTorch's and CuPy's on their devices.
+array API standard: NumPy's, or PyTorch's on its devices (`scores.devices`).
 
 Only differences of scores are played, so they may be taken to sum to zero at no cost, as the paper's class has it
 (`surrogates.centred`). With a `norm`, the (1, ∞) group norm of every layer is kept at most that: the sum of
@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.saving import Part
+from marginbandits.scores.devices import CPU, NAMES, Device, device
 from marginbandits.state import zeros
 from marginbandits.validation import Choice, Instance, Integer, OneOf, Real, validated
 
@@ -48,7 +49,8 @@ class Networks(Part):
     every `every` rounds. With `sampler="bootstrap"` each network counts each round as often as a Poisson variable of
     mean 1 says, and AdamW moves it by `rate`, with `decay`; with "langevin" all count all rounds alike, and stochastic
     gradient Langevin dynamics moves them (`oracles.ensembles`), whose noise is scaled by `temperature`. A `norm` bounds
-    every layer. Costs 4 E P (3 + 3) bytes for P weights of each, and 4 d `memory` for the rounds.
+    every layer. They compute on a `device`: "cpu" is NumPy; "torch:cpu" and "torch:cuda" are PyTorch's, refused where
+    there is none. Costs 4 E P (3 + 3) bytes for P weights of each, and 4 d `memory` for the rounds.
     """
 
     @validated
@@ -66,6 +68,7 @@ class Networks(Part):
         decay: Annotated[float, Real(0, 1)] = 1e-4,
         temperature: Annotated[float, Real(0, 1e6)] = 0.1,
         norm: Annotated[float | None, OneOf(Real(above=0, high=1e6), Instance(type(None)))] = None,
+        device: Annotated[str, Choice(*NAMES)] = "cpu",
     ) -> None:
         self.n_networks = n_networks
         self.width = width
@@ -78,6 +81,12 @@ class Networks(Part):
         self.decay = decay
         self.temperature = temperature
         self.norm = norm
+        self.device = device
+        self._device()
+
+    def _device(self) -> Device:
+        """Where they compute; refused where it is not to be had."""
+        return device(self.device)
 
     def _shaped(self, n_inputs: int, n_outputs: int) -> "Perceptrons":
         """All of them, for rows of so many columns and so many scores."""
@@ -132,11 +141,15 @@ class Perceptrons:
             weights[...] = scale * rng.standard_normal(weights.shape, np.float32)
         return parameters
 
-    def room(self, n: int, dtype: npt.DTypeLike = np.float32) -> "Room":
-        """NumPy arrays to work in, for n rows: memory that is asked for anew in every step costs more than products."""
+    def room(self, n: int, dtype: npt.DTypeLike = np.float32, device: Device = CPU) -> "Room":
+        """Arrays to work in, for n rows: memory that is asked for anew in every step costs more than products."""
         E, widths = self.n_networks, self.sizes[1:]
-        values, slopes = ([zeros((E, n, width), dtype) for width in widths] for _ in range(2))
-        return Room(values, slopes, zeros((self.dimension,), dtype))
+        values, slopes = ([device.there(zeros((E, n, width), dtype)) for width in widths] for _ in range(2))
+        return Room(values, slopes, device.there(zeros((self.dimension,), dtype)))
+
+    def roomy(self, n: int) -> int:
+        """How many numbers a `room` for n rows has."""
+        return 2 * self.n_networks * n * sum(self.sizes[1:]) + self.dimension
 
     def forward(self, parameters: Any, x: Any, room: "Room | None" = None) -> list[Any]:
         """What each layer gives for n rows, from the rows themselves to the scores, E x n x outputs."""
@@ -165,6 +178,15 @@ class Perceptrons:
                 )
                 slopes *= xp.sign(values[i])  # 0 or 1: where the unit was at work
         return xp.concat([xp.reshape(one, (-1,)) for one in parts[::-1]]) if room is None else room.gradient
+
+    def adopt(self, new: Small, before: "Perceptrons", old: Small, places: npt.NDArray[np.int64]) -> None:
+        """Fill `new` with the weights of networks whose score of action `places[i]` is that of our i, if it is any."""
+        kept = np.flatnonzero(places >= 0)
+        pairs = list(zip(self.layers(new), before.layers(old), strict=True))
+        for layer, was in pairs[:-1]:
+            layer.weights[...], layer.biases[...] = was.weights, was.biases
+        last, was = pairs[-1]
+        last.weights[..., kept], last.biases[..., kept] = was.weights[..., places[kept]], was.biases[..., places[kept]]
 
     def bounded(self, parameters: Any, norm: float) -> Any:
         """Each unit's weights and bias made smaller, in place, where their absolute sum is above `norm`."""

@@ -1,0 +1,138 @@
+"""Where networks compute: NumPy's arrays on the CPU, or PyTorch's on the CPU or a GPU. The one door to PyTorch.
+
+    cpu          NumPy; always there
+    torch:cpu    PyTorch's arrays over the same memory: nothing is copied
+    torch:cuda   PyTorch's arrays on a GPU; which one is for CUDA_VISIBLE_DEVICES to say
+
+`Held` arrays are here, in NumPy's, and there, on the device, and are copied only when the other side has changed.
+Files, checks and failed rounds look at what is here, so a file written on one device is read on any other.
+
+A device that cannot be had is refused in words, and never replaced by another.
+
+>>> import numpy as np
+>>> held = Held(device("cpu"), np.zeros(3))
+>>> held.there()[0] is held.here()[0]
+True
+"""
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marginbandits.state import Journal
+
+__all__ = ["CPU", "NAMES", "Device", "Held", "device"]
+
+Numbers = npt.NDArray[Any]
+NAMES = "cpu", "torch:cpu", "torch:cuda"
+_HERE, _THERE, _BOTH = range(3)
+
+
+class Device:
+    """NumPy's own; others override all of it. It knows its name alone, so it is copied and pickled like data."""
+
+    name = "cpu"
+    shares = True
+    """Whether arrays there are the memory of those here."""
+
+    @property
+    def xp(self) -> Any:
+        """The library of arrays."""
+        return np
+
+    def there(self, array: Numbers) -> Any:
+        """A NumPy array as one of the device."""
+        return array
+
+    def here(self, array: Any) -> Numbers:
+        """One of the device as a NumPy array."""
+        return np.asarray(array)
+
+    def refuse(self, size: int) -> None:
+        """Raise a ValueError where there is no room for so many bytes, as far as that can be known."""
+
+
+class Torch(Device):
+    """PyTorch's arrays."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.shares = name, name == "torch:cpu"
+        where = name.removeprefix("torch:")
+        if importlib.util.find_spec("torch") is None:
+            raise ValueError(f'device={name!r} needs PyTorch: pip install "marginbandits[torch]"')
+        if where != "cpu" and not self.xp.cuda.is_available():
+            raise ValueError(f"device={name!r} needs a GPU that PyTorch can use: torch.cuda.is_available() is False")
+        self._where = where
+
+    @property
+    def xp(self) -> Any:
+        """PyTorch itself, imported when first asked for."""
+        import torch
+
+        return torch
+
+    def there(self, array: Numbers) -> Any:
+        """Over the same memory on the CPU, else a copy."""
+        return self.xp.from_numpy(array).to(self._where)
+
+    def here(self, array: Any) -> Numbers:
+        """Over the same memory on the CPU, else a copy."""
+        return np.asarray(array.detach().cpu().numpy())
+
+    def refuse(self, size: int) -> None:
+        """What a GPU has free is known; what the CPU has is for `state.zeros` to say."""
+        if self._where == "cpu":
+            return
+        cuda = self.xp.cuda  # what PyTorch has reserved and does not use is free to it as well
+        free = int(cuda.mem_get_info()[0]) + int(cuda.memory_reserved()) - int(cuda.memory_allocated())
+        if size > free:
+            needed, left = (f"{one / 2**30:,.2f} GiB" for one in (size, free))
+            raise ValueError(f"device={self.name!r}: networks take {needed}, and the GPU has {left} free")
+
+
+CPU = Device()
+
+
+def device(name: str) -> Device:
+    """The device of this name; a ValueError that says what is missing where there is none."""
+    return CPU if name == "cpu" else Torch(name)
+
+
+class Held:
+    """Arrays that are here and on a device; `newer` says where they were changed last."""
+
+    def __init__(self, device: Device, *arrays: Numbers) -> None:
+        self.device, self._here, self.newer = device, arrays, _HERE
+        self._there: tuple[Any, ...] | None = None
+
+    def here(self) -> tuple[Numbers, ...]:
+        """NumPy's, to be read and changed until `there` is asked for."""
+        if self.newer == _THERE and not self.device.shares:
+            assert self._there is not None
+            for here, there in zip(self._here, self._there, strict=True):
+                here[...] = self.device.here(there)
+        self.newer = _HERE
+        return self._here
+
+    def there(self) -> tuple[Any, ...]:
+        """The device's, to be read."""
+        if self._there is None or (self.newer == _HERE and not self.device.shares):
+            self._there = tuple(map(self.device.there, self._here))
+        if self.newer == _HERE:
+            self.newer = _BOTH
+        return self._there
+
+    def anew(self, journal: Journal) -> tuple[Any, ...]:
+        """The device's, to be written over: what they were is not needed, or kept by the journal as it is here."""
+        if self._there is None:
+            self._there = tuple(map(self.device.there, self._here))
+        if self.newer == _BOTH:
+            self.newer = _HERE  # as it will be when the journal has put back what is here
+        journal.keep_attribute(self, "newer")
+        self.newer = _THERE
+        return self._there
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"device": self.device, "_here": self.here(), "_there": None, "newer": _HERE}

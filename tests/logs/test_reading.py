@@ -237,7 +237,8 @@ def test_costs_have_a_range(tmp_path: Path) -> None:
     path = written(tmp_path, "1:-2:0.5 | a\n2:0:0.5 | b\n")
     assert mb.read_log(path, loss_range=(-2, 0)).rounds().losses.tolist() == [0, 1]
     assert mb.read_log(path, reward_range=(0, 2)).rounds().losses.tolist() == [0, 1]
-    with pytest.raises(ValueError, match=r"line 1: cost must be a number in \[0, 1\], or say reward_range=.*, loss_range=.*, got '-2'"):
+    told = r"line 1: cost must be a number in \[0, 1\], or say reward_range=.*, loss_range=.*, got '-2'"
+    with pytest.raises(ValueError, match=told):
         mb.read_log(path).rounds()
 
 

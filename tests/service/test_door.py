@@ -266,3 +266,22 @@ def test_schemathesis_finds_nothing_undocumented(shop: Shop, client: TestClient)
             case.call_and_validate(base_url="http://127.0.0.1", headers=bearer(key), excluded_checks=[beyond])
 
         look()
+
+
+def test_pages_of_others_are_not_answered_without_keys(client: TestClient) -> None:
+    own = {"Host": "localhost:8080", "Origin": "http://localhost:8080"}
+    assert client.post("/loops/shop/decide", json=ASK, headers=own).status_code == 200
+    for origin in ("https://evil.example", "null", "http://localhost:9999"):
+        refused = client.post("/loops/shop/decide", json=ASK, headers={**own, "Origin": origin})
+        assert refused.status_code == 403
+        assert "no pages of others" in refused.json()["error"]
+
+
+def test_one_key_is_for_one_event(client: TestClient) -> None:
+    again = {"Idempotency-Key": "k"}
+    assert client.post("/loops/shop/decide", json={**ASK, "event_id": "one"}, headers=again).status_code == 200
+    assert client.post("/loops/shop/decide", json={**ASK, "event_id": "one"}, headers=again).status_code == 200
+    other = client.post("/loops/shop/decide", json={**ASK, "event_id": "two"}, headers=again)
+    assert other.status_code == 409
+    assert "'one'" in other.json()["error"]
+    assert "'two'" in other.json()["error"]

@@ -457,3 +457,17 @@ def test_processes_append_to_one_chain(postgres: Server) -> None:
     assert broken(journal) == []
     assert journal.fact("secret") in (b"0", b"1", b"2")
     journal.close()
+
+
+def test_what_is_no_journal_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "journal.sqlite3"
+    file.touch()
+    with pytest.raises(JournalError, match="is no journal: it is empty"):
+        Sqlite(tmp_path, serving=False)
+    with closing(sqlite3.connect(file)) as db:
+        db.execute("CREATE TABLE mine (a)")
+    before = file.read_bytes()
+    for serving in (False, True):
+        with pytest.raises(JournalError, match="is no journal: it has other tables"):
+            Sqlite(tmp_path, serving=serving)
+    assert file.read_bytes() == before

@@ -65,7 +65,9 @@ class Service(Follower):
     ) -> list[tuple[Draft, Callable[[Appended], Answer]]]:
         """For requests with their keys: what is to be written, and what is to be told of what has been."""
         keyed = [(ask, None if key is None else f"decide:{key}") for ask, key in asked]
-        return [(draft, partial(_answered, draft.id, decided)) for draft, decided in loop.decide(keyed)]
+        named = [ask.event_id for ask, _ in asked]
+        made = zip(named, loop.decide(keyed), strict=True)
+        return [(draft, partial(_answered, event, draft.id, decided)) for event, (draft, decided) in made]
 
     def rewarded(
         self, loop: Loop, event: str, value: float, key: str | None
@@ -173,8 +175,10 @@ class Service(Follower):
         self.wait(lambda: self.kept >= entry.seq)
 
 
-def _answered(event: str, decided: Decided, written: Appended) -> Answer:
+def _answered(named: str | None, event: str, decided: Decided, written: Appended) -> Answer:
     entry, fresh = written
+    if named is not None and entry.id != named:
+        raise ConflictError(f"the same key was used for event {entry.id[:80]!r}, and now for {named[:80]!r}")
     return answer(event, decided) if fresh else answer(entry.id, _same(entry, event, decided))
 
 

@@ -117,6 +117,9 @@ class Door:
                 raise RefusedError(403, f"a service without keys answers its own machine alone, and {told}")
             if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
                 raise RefusedError(403, "a service without keys answers no pages of others: make a key")
+            origin = request.headers.get("origin")  # of browsers that do not say more, also where they change something
+            if origin is not None and origin.partition("//")[2].lower() != request.headers.get("host", "").lower():
+                raise RefusedError(403, "a service without keys answers no pages of others: make a key")
             return None
         secret = self.secret(request)
         if secret is None and request.headers.get("authorization"):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginbandits.evaluation.off_policy import Evidence, Pair, value
+from marginbandits.evaluation.off_policy import Estimate, Evidence, Pair, value
 from marginbandits.service.join import Closed, Joiner
 from marginbandits.service.journal import DECISION, Journal
 from marginbandits.service.loop import read
@@ -136,15 +136,20 @@ def _judged(name: str, found: Array, now: Array, rewards: Array, span: tuple[flo
     return Judged(
         rival=name,
         events=len(shares),
-        reward=low + width * own.value,
+        reward=low + width * _within(own),
         low=low + width * own.low,
         high=low + width * own.high,
-        lift=width * lift.value,
+        lift=width * _within(lift),
         lift_low=width * lift.low,
         lift_high=width * lift.high,
-        over_deciding=width * over.value,
+        over_deciding=width * _within(over),
         over_deciding_low=width * over.low,
         over_deciding_high=width * over.high,
         logged=float(rewards.mean()),
         level=level,
     )
+
+
+def _within(found: Estimate) -> float:
+    """What is told of an estimate: it may be beyond what can happen, its interval is not."""
+    return min(max(found.value, found.low), found.high)

@@ -84,7 +84,8 @@ def export(journal: Journal, loop: str, path: Path) -> Exported:
         raise ValueError(f"no event of {loop!r} has closed: there is nothing to write")
     within = min(low for low, _ in spans), max(high for _, high in spans)
     try:
-        n = write_log(LogParts(_Parts(journal, loop, until, within)), path, rewards=True, left_out=left_out.append)
+        parts = LogParts(_Parts(journal, loop, until, within))
+        n = write_log(parts, path, rewards=True, private=True, left_out=left_out.append)
     except ValueError as error:
         raise ValueError(f"{error} ({len(left_out):,} left out: {left_out[0]})" if left_out else str(error)) from None
     return Exported(n, len(left_out), left_out[0] if left_out else "")

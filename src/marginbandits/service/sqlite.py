@@ -55,8 +55,8 @@ class Sqlite(Store):
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except OSError:
                     raise JournalError(f"{folder} is served by another process") from None
-            self._writing = opened.enter_context(closing(_open(file, durability)))
-            self._reading = opened.enter_context(closing(_open(file, durability)))
+            self._writing = opened.enter_context(closing(_open(file, durability, new=serving)))
+            self._reading = opened.enter_context(closing(_open(file, durability, new=False)))
             self._opened = opened.pop_all()
         self._write_lock, self._read_lock = threading.RLock(), threading.Lock()
         self._tail = self.last()
@@ -147,7 +147,7 @@ class Sqlite(Store):
     def still(self) -> Iterator["Sqlite"]:
         """The same, of which all that is read is of one moment; meanwhile the log cannot be emptied."""
         ((_, _, file),) = self._rows("PRAGMA database_list")
-        with closing(_open(Path(file), "full")) as db:
+        with closing(_open(Path(file), "full", new=False)) as db:
             db.execute("BEGIN")
             db.execute(TAIL).fetchall()
             one = copy.copy(self)
@@ -167,7 +167,7 @@ class Sqlite(Store):
 
 def copied(path: str, entries: Iterable[tuple[Any, ...]], facts: Iterable[tuple[Any, ...]]) -> None:
     """Make a journal file of rows from elsewhere."""
-    with _beside(path) as partial, closing(_open(partial, "full")) as db:
+    with _beside(path) as partial, closing(_open(partial, "full", new=True)) as db:
         db.execute("BEGIN")
         db.executemany(INSERT, entries)
         db.executemany(FACT + "NOTHING", facts)
@@ -199,17 +199,21 @@ def _private(file: Path) -> Path:
     return file
 
 
-def _open(file: Path, durability: str) -> sqlite3.Connection:
+def _open(file: Path, durability: str, *, new: bool) -> sqlite3.Connection:
+    """A connection to a journal; in a file that is `new`, and empty, one is made. What is no journal is left alone."""
     db = sqlite3.connect(
         _private(file), isolation_level=None, check_same_thread=False, timeout=_BUSY / 1e3, cached_statements=256
     )
     try:
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        (others,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if version not in (0, FORMAT):
+            raise JournalError(f"{file} is a journal of format {version}; this is for format {FORMAT}")
+        if version == 0 and (others or not new):
+            raise JournalError(f"{file} is no journal: it {'has other tables' if others else 'is empty'}")
         db.execute("PRAGMA journal_mode = WAL")
         db.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
         db.execute("PRAGMA secure_delete = ON")
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        if version not in (0, FORMAT):
-            raise JournalError(f"{file} is a journal of format {version}; this is for format {FORMAT}")
         if version == 0:
             db.executescript(f"BEGIN; {TABLES} PRAGMA user_version = {FORMAT}; COMMIT;")
     except sqlite3.DatabaseError as error:

@@ -48,13 +48,15 @@ def write_log(
     *,
     progress: Progress = None,
     rewards: bool = False,
+    private: bool = False,
     left_out: Annotated[Callable[[str], object] | None, OneOf(Function(), Instance(type(None)))] = None,
 ) -> int:
     """Write a log, or some rounds, to a file in the format that its name ends in; returns how many rounds.
 
     `progress` is called with the number of rounds of each part that is written. With `rewards`, these are written as
     they are rather than losses; as costs, with their signs turned, where the format has costs. A round with a name that
-    the format cannot hold is an error, unless `left_out` is to be told of such rounds: which, and why.
+    the format cannot hold is an error, unless `left_out` is to be told of such rounds: which, and why. A `private` file
+    is its owner's alone to read.
     """
     target = Path(path)
     try:
@@ -67,7 +69,7 @@ def write_log(
         raise ValueError(f"{target}: logs are written as .parquet, .jsonl, .vw or .dsjson: CSV does not hold them all")
     parts: Iterable[Rounds] = [log] if isinstance(log, Rounds) else log
     n = 0
-    with _whole(target) as partial:
+    with _whole(target, private=private) as partial:
         with _writer(kind, partial, target, parts, left_out) as write:
             for given in parts:
                 if rewards and given.outcomes is None:
@@ -82,12 +84,13 @@ def write_log(
 
 
 @contextmanager
-def _whole(target: Path) -> Iterator[Path]:
+def _whole(target: Path, *, private: bool) -> Iterator[Path]:
     """A file to write to, that is moved to its place at the end, and removed if it does not come to that."""
     if not target.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {target.parent}")
     partial = target.with_name(f".{secrets.token_hex(12)}.partial")
     try:
+        partial.touch(0o600 if private else 0o666, exist_ok=False)
         yield partial
         partial.replace(target)
     finally:

@@ -43,6 +43,8 @@ CHECKED_INSIDE = {
     "checks.check_scores": {"scores"},
     "evaluate": {"policy", "log", "against", "model"},
     "interval": {"within"},
+    "load": {"device"},
+    "loads": {"device"},
     "read_log": {"source"},
     "warm_start": LOG,
 }

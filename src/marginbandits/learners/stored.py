@@ -17,7 +17,6 @@ from marginbandits import saving
 from marginbandits.contexts import CODES, Shape
 from marginbandits.features import Table
 from marginbandits.parametrised import Parametrised
-from marginbandits.scores.devices import NAMES
 from marginbandits.state import Field, Journal, State, room
 from marginbandits.validation import quoted
 
@@ -115,7 +114,7 @@ class Stored(Parametrised, ABC):
     def _loaded(cls, content: bytes, name: str, device: str | None) -> Self:
         archive = saving.Archive.from_bytes(content, name)
         try:
-            if device is not None and not archive.change("device", lambda was: device if was in NAMES else None):
+            if device is not None and not _moved(archive, device):
                 raise ValueError(f"device={quoted(device)} is for learners that have networks, and this one has none")
             with room(archive.room):
                 learner = saving.rebuild(archive.take_given(), cls)
@@ -170,3 +169,10 @@ class Stored(Parametrised, ABC):
         state = self.__getstate__()
         twin.__setstate__(state if "_lock" in state else copy.deepcopy(state, memo))
         return twin
+
+
+def _moved(archive: saving.Archive, device: str) -> bool:
+    """Networks, if there are any, are to compute on this device."""
+    from marginbandits.scores.devices import NAMES  # slow to load, and there where anything has networks
+
+    return archive.change("device", lambda was: device if was in NAMES else None)

@@ -18,13 +18,14 @@ from marginbandits.service import following, loop
 from marginbandits.service.checkpoint import Checkpoint
 from marginbandits.service.core import LateError, Service
 from marginbandits.service.doctor import looked_at
-from marginbandits.service.journal import DECISION, ERASURE, PAST, REWARD, Draft, Entry, Journal
+from marginbandits.service.journal import DECISION, ERASURE, PAST, REWARD, Draft, Entry, Journal, linked
 from marginbandits.service.loop import read
 from marginbandits.service.postgres import Postgres
 from marginbandits.service.records import Decided, Erased, Past, Policy, Settings, decode, encode
 from marginbandits.service.replay import verified
 from marginbandits.service.requests import Ask
 from marginbandits.service.sqlite import Sqlite
+from marginbandits.service.store import INSERT
 from marginbandits.service.watch import Seen, Watch
 from tests.service.made import Shop
 from tests.service.postgres import Server
@@ -111,6 +112,79 @@ def test_what_comes_while_one_is_erased_goes_too(opened: Opened, monkeypatch: py
     assert shop.service.erase("shop", ALICE) == (2, 4, True)
     assert left(shop.service.journal) == []
     assert verified(shop.service.journal).faults == []
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_reward_that_comes_at_whatever_moment_of_an_erasure_goes_with_its_event(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When all has been found, and when the erasure is written, and bodies are about to go."""
+    where: Journal = Sqlite(tmp_path) if kind == "sqlite" else Postgres(request.getfixturevalue("postgres").database())
+    service = Service(where, checkpoints=1e9)
+    service.set("shop", Settings(window=600))
+    put, erase = service.writer.put, where.erase
+
+    def written(draft: Draft) -> Any:
+        if draft.kind == ERASURE:
+            asyncio.run(service.reward("shop", f"{ALICE}/1", 0.25))
+        return put(draft)
+
+    def taken(seqs: Any) -> int:
+        asyncio.run(service.reward("shop", f"{ALICE}/1", 0.5))
+        return erase(seqs)
+
+    try:
+        ask = Ask(actions=["hat", "shoe"], unit=ALICE, event_id=f"{ALICE}/1")
+        for event in (f"{ALICE}/1", "bob"):
+            asyncio.run(service.decide("shop", msgspec.structs.replace(ask, event_id=event, unit=event[:-2])))
+        monkeypatch.setattr(service.writer, "put", written)
+        monkeypatch.setattr(where, "erase", taken)
+        assert service.erase("shop", ALICE)[:2] == (1, 3)
+        assert left(where) == []
+        assert verified(where).faults == []
+        monkeypatch.undo()
+        asyncio.run(service.reward("shop", "bob", 1.0))
+        assert service.erase_all("shop")
+        assert [one.kind for one in read(where) if one.id] == ["policy"]
+        assert verified(where).faults == []
+    finally:
+        service.close()
+
+
+def test_what_speaks_of_one_that_was_erased_and_is_there_is_a_fault(opened: Opened, tmp_path: Path) -> None:
+    shop = opened(Settings(window=60))
+    shop.decide(event_id=f"{ALICE}/1", unit=ALICE)
+    shop.service.erase("shop", ALICE)
+    journal = shop.service.journal
+    (decision,) = (one for one in read(journal) if one.kind == DECISION)
+    rows = journal.last()
+    assert rows is not None
+    spoken = linked(
+        rows.sha256, rows.seq + 1, rows.at + 1, Draft("shop", REWARD, "x", b'{"value":1.0}'), decision.seq, b"s"
+    )
+    shop.close()
+    with closing(sqlite3.connect(tmp_path / "journal.sqlite3")) as db:
+        db.execute(INSERT, msgspec.structs.astuple(spoken))
+        db.commit()
+    with closing(Sqlite(tmp_path, serving=False)) as again:
+        assert verified(again).faults == [f"entry {spoken.seq} (reward of 'shop') was to be erased, and is there"]
+    opened()
+
+
+@pytest.mark.parametrize("segment", [None, "town"])
+def test_actions_that_nobody_else_was_offered_are_not_named_any_more(
+    opened: Opened, tmp_path: Path, segment: str | None
+) -> None:
+    shop = opened(Settings(window=5, segment=segment))
+    for unit, action in (("bob", "hat"), ("alice", f"coupon of {ALICE}")):
+        shop.decide(unit=unit, context={"town": "Rome"}, actions=[action, "shoe"])
+    shop.pass_by(10)
+    assert shop.service.erase("shop", "alice").complete
+    assert traces(tmp_path, ALICE) == []
+    found = seen(shop.service)
+    for table in (found.actions, *(one.table for one in found.segments.values())):
+        assert set(table.rows) == {"hat", "shoe"}
+        assert sum(one.closed for one in (*table.rows.values(), table.rest)) == 2, "they stay counted"
 
 
 def test_one_who_reads_keeps_the_disk_from_forgetting_and_nobody_from_deciding(opened: Opened, tmp_path: Path) -> None:

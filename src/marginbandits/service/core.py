@@ -3,7 +3,8 @@
 A decision is made by the model there is, written, and then told. What becomes of it is `following`'s.
 
 Whoever is to be forgotten is looked for twice. What was written until the first erasure has been found by then, early
-rewards too; the second takes what came meanwhile. What comes after is new, and stays.
+rewards too; the second takes what came meanwhile. What speaks of a decision goes with it, up to the moment when that is
+gone. What comes after is new, and stays.
 """
 
 import asyncio
@@ -158,8 +159,8 @@ class Service(Follower):
             events += [one.id for one in self.journal.holding(name, text) if _of(one, unit)]
             entries = self.journal.speaking(name, events)
             if entries:
-                n += len(entries)
                 self._forget(Draft(name, ERASURE, "", encode(Erased(entries=entries, subject=subject))))
+                n += len({*entries, *(one.seq for seq in entries for one in self.journal.of(seq))})
         return Forgotten(len(events), n, self.scrubbed())
 
     def erase_all(self, name: str) -> bool:

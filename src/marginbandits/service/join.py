@@ -60,10 +60,11 @@ class Closed(msgspec.Struct, frozen=True, gc=False):
 class _Open:
     """What waits for its window: the body as it is written, for what it says takes many times the room."""
 
-    __slots__ = ("active", "at", "body", "closes", "id", "rewards", "seq")
+    __slots__ = ("active", "at", "body", "closes", "first", "id", "rewards", "seq")
 
     def __init__(self, entry: Entry, decided: Decided) -> None:
         self.seq, self.id, self.at, self.body = entry.seq, entry.id, entry.at, entry.body or b""
+        self.first = entry.seq  # of all that it rests on: what came before its decision, too
         self.active = not decided.deferred
         self.rewards: list[float] = []
         self.closes = entry.at + round(decided.window * 1e6)
@@ -133,6 +134,7 @@ class Joiner:
         event = self._open[entry.id] = _Open(entry, decided)
         heapq.heappush(self._closing, (event.closes, entry.seq, entry.id))
         for one in self._early.pop(entry.id, ()):
+            event.first = min(event.first, one.seq)
             self._take(event, one)
 
     def _spoken(self, entry: Entry) -> None:
@@ -182,6 +184,6 @@ class Joiner:
 
     def first_seq(self, end: int) -> int:
         """The first entry that open events and early rewards need; `end` if there is none."""
-        waiting = [event.seq for event in self._open.values()]
+        waiting = [event.first for event in self._open.values()]
         waiting += [one.seq for early in self._early.values() for one in early]
         return min(waiting, default=end)

@@ -160,7 +160,7 @@ class Journal(Protocol):
         ...
 
     def erase(self, seqs: Iterable[int]) -> int:
-        """Take out what these say; of how many it was there."""
+        """Take out what these say, and what speaks of them, however late it came; of how many it was there."""
         ...
 
     def scrub(self) -> bool:

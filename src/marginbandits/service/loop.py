@@ -165,7 +165,7 @@ class Loop:
         self.joiner.counts = counts
         own = (one for one in read(journal, 0, entry.seq) if (one.loop, one.kind) == (self.name, DECISION) and one.body)
         decided = (Joiner(self.name).read(Decided, one) for one in own)
-        self.watch.forget(erased, (one.context for one in decided if one is not None))
+        self.watch.forget(erased, (one for one in decided if one is not None))
 
     def retrace(self, journal: Journal, until: int | None = None) -> Policy:
         """All but the model, from the journal alone, and the policy that decides then.

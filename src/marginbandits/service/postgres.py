@@ -138,8 +138,10 @@ class Postgres(Store):
 
     def erase(self, seqs: Iterable[int]) -> int:
         """From the table; the database's files have it until `scrub`, its own log until that is recycled."""
-        with self._writing.open() as db:
-            return db.execute(_own(ERASE + "= ANY(?)"), (list(seqs),)).rowcount
+        with self._writing.open() as db, db.transaction():
+            _locked(db)  # else what is being appended would speak of one that is gone when it is there
+            several = list(seqs)
+            return db.execute(_own(ERASE.format("= ANY(?)")), (several, several)).rowcount
 
     def scrub(self) -> bool:
         """Vacuum; a transaction from before keeps what it may yet read."""

@@ -184,7 +184,8 @@ class Past(msgspec.Struct, frozen=True, gc=False):
 class Erased(msgspec.Struct, frozen=True):
     """What was forgotten: the entries of a subject, which is named by an HMAC under the loop's secret; or all events.
 
-    Of all events everything `until` an entry is, but what is `spared`: what those that were open then need.
+    Of all events everything `until` an entry is, but what is `spared`: what those that were open then need. What speaks
+    of a decision goes with it, whenever it came (`gone`).
     """
 
     entries: list[int] = []

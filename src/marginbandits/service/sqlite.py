@@ -101,7 +101,7 @@ class Sqlite(Store):
             before = self._writing.total_changes
             self._writing.execute("BEGIN IMMEDIATE")
             try:
-                self._writing.executemany(ERASE + "= ?", [(seq,) for seq in seqs])
+                self._writing.executemany(ERASE.format("= ?"), [(seq, seq) for seq in seqs])
                 self._writing.execute("COMMIT")
             except BaseException:
                 if self._writing.in_transaction:

@@ -32,7 +32,7 @@ _KEPT = f"kind IN {EVENTS} AND body IS NOT NULL"
 _DECISION = "kind = 'decision' AND body IS NOT NULL AND loop = ?"
 _EVENTS = _SELECT + _DECISION + " AND id {many}"
 _KEYS = _SELECT + "loop = ? AND key {many}"
-ERASE = "UPDATE entry SET id = '', key = NULL, body = NULL, salt = NULL WHERE body IS NOT NULL AND seq "
+ERASE = "UPDATE entry SET id = '', key = NULL, body = NULL, salt = NULL WHERE body IS NOT NULL AND (seq {0} OR of {0})"
 FACT = "INSERT INTO fact VALUES (?, ?) ON CONFLICT (name) DO "
 
 Rows = Callable[[str, tuple[Any, ...]], list[tuple[Any, ...]]]

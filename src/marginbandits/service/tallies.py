@@ -65,7 +65,11 @@ class Table(msgspec.Struct):
 
     def _fold(self) -> None:
         order = sorted(self.rows, key=lambda one: (-self.rows[one].chosen, one))
-        for action in order[self.most // 2 :]:
+        self.keep(set(order[: self.most // 2]))
+
+    def keep(self, actions: set[str]) -> None:
+        """These by name; others go to the rest."""
+        for action in [one for one in self.rows if one not in actions]:
             self.rest.join(self.rows.pop(action))
 
     def top(self, n: int) -> tuple[list[tuple[str, Tally]], Tally]:

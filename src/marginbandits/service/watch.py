@@ -6,14 +6,14 @@ at other times to one arm than to the other. Events that were not activated do n
 on what was chosen. Of contexts nothing is kept but counts by the one value that `Settings.segment` names.
 
 Everything is a function of the journal, times are those of its entries, as it was when they were written: who is
-forgotten later stays counted, as one of many; a segment in which nobody is left goes. Made again from the journal
+forgotten later stays counted, as one of many; a segment in which nobody is left goes, and the name of an action that
+nobody else was offered. Made again from the journal
 alone, it begins with the last erasure.
 """
 
 import threading
 from collections import deque
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
@@ -140,18 +140,23 @@ class Watch:
                 if seen.segment is not None:
                     (part.held if decided.held else part.bandit).add(_share(decided, closed.reward))
 
-    def forget(self, erased: Erased, left: Iterable[Any]) -> None:
-        """Nothing more is shown of these; sums, in which nobody is seen, stay: not those of a segment that was theirs.
+    def forget(self, erased: Erased, left: Iterable[Decided]) -> None:
+        """Nothing more is shown of these; sums, in which nobody is seen, stay.
 
-        The contexts that are left say which segments are others' as well.
+        Not so names that were theirs alone, as decisions that are left say: a segment in which nobody is left goes, an
+        action that nobody was offered is counted among the others.
         """
+        path, segments, actions = self._seen.segment, {OTHERS}, set[str]()
+        for one in left:
+            actions.update([offer.id for offer in one.actions])
+            if path is not None:
+                segments.add(segment_of(one.context, path))
         with self._lock:
             seen = self._seen
             seen.recent = [one for one in self._recent() if not erased.covers(one.seq)]
-            if seen.segment is not None and seen.segments:
-                path = seen.segment
-                others = {OTHERS, *(segment_of(context, path) for context in left)}
-                seen.segments = {name: one for name, one in seen.segments.items() if name in others}
+            seen.segments = {name: one for name, one in seen.segments.items() if name in segments}
+            for table in (seen.actions, *(one.table for one in seen.segments.values())):
+                table.keep(actions)
 
     def anew(self, seq: int) -> None:
         """Nothing is known up to an entry."""

@@ -12,6 +12,7 @@ import marginbandits as mb
 from marginbandits.checks import LEARNER_CHECKS, check_expert, check_oracle
 from marginbandits.experts import networks as expert_module
 from marginbandits.oracles.ensembles import Ensemble
+from marginbandits.oracles.leader import LinearLeader
 from marginbandits.oracles.network_erm import NetworkERM
 from marginbandits.scores.networks import Perceptrons
 from marginbandits.state import Field
@@ -62,6 +63,28 @@ def test_networks_together_are_each_one_alone() -> None:
             h = h @ weights[e] + biases[e]
             h = np.maximum(h, 0) if i < 2 else h
         assert np.allclose(together[e], h, atol=1e-6)
+
+
+def test_many_learners_at_once_are_each_one_alone() -> None:
+    """S learners of E networks, each with its own rows, as one batch of S x E: slopes are within 1e-6 of each alone."""
+    rng, S, E = np.random.default_rng(3), 4, SHAPE.n_networks
+    every = Perceptrons(S * E, SHAPE.sizes)
+    alone, x = [SHAPE.drawn(rng) for _ in range(S)], rng.standard_normal((S, 6, 3)).astype(np.float32)
+    slopes = rng.standard_normal((S, E, 6, 2)).astype(np.float32)
+    together = np.zeros(every.dimension, np.float32)
+    for s, one in enumerate(alone):
+        for to, layer in zip(every.layers(together), SHAPE.layers(one), strict=True):
+            to.weights[s * E : (s + 1) * E], to.biases[s * E : (s + 1) * E] = layer
+    values = every.forward(together, np.repeat(x, E, 0))
+    found = every.layers(every.backward(together, values, slopes.reshape(S * E, 6, 2)))
+    for s, one in enumerate(alone):
+        own = SHAPE.forward(one, x[s])
+        assert np.allclose(values[-1][s * E : (s + 1) * E], own[-1], atol=1e-6)
+        for many, layer in zip(found, SHAPE.layers(SHAPE.backward(one, own, slopes[s])), strict=True):
+            assert np.allclose(many.weights[s * E : (s + 1) * E], layer.weights, atol=1e-6)
+            assert np.allclose(many.biases[s * E : (s + 1) * E], layer.biases, atol=1e-6)
+            other = (s + 1) % S * E
+            assert not np.allclose(many.weights[other : other + E], layer.weights, atol=1e-6)  # the comparison can fail
 
 
 def test_any_library_of_arrays_will_do() -> None:
@@ -196,6 +219,28 @@ def test_actions_come_and_go_and_the_others_stay() -> None:
     agent.learn([0.3, 0.4], agent.act([0.3, 0.4]), 0.0)
 
 
+def test_embeddings_of_many_columns_are_learnt() -> None:
+    """768 columns, of which one direction decides: a third of what chance loses, after 400 rounds."""
+    rng = np.random.default_rng(0)
+    direction, agent = rng.standard_normal(768) / math.sqrt(768), mb.HingeLMC(2, scores=_small(), seed=0)
+    lost = []
+    for _ in range(400):
+        y = rng.integers(2)
+        x = rng.standard_normal(768) + (2 * y - 1) * 5 * direction
+        decision = agent.act(x)
+        lost.append(float(decision.action != y))
+        agent.learn(x, decision, lost[-1])
+    assert np.mean(lost[200:]) < 0.5 / 3
+
+
+def test_an_image_is_its_pixels_and_that_is_said() -> None:
+    agent = mb.HingeLMC(3, scores=_small(), seed=0)
+    image = np.random.default_rng(0).random((8, 8, 3))
+    with pytest.raises(ValueError, match=r"got shape \(8, 8, 3\): give an image as a vector, image\.ravel\(\)"):
+        agent.act(image)
+    agent.learn(image.ravel(), agent.act(image.ravel()), 0.0)
+
+
 # The expert.
 
 
@@ -288,9 +333,9 @@ def test_the_oracle_keeps_its_contract() -> None:
 
 
 def test_smooth_ftl_follows_networks_where_no_line_leads() -> None:
-    """Right in the middle, or on both sides: it loses 0.7 of what a line does at most; its leader cannot be saved."""
+    """Right in the middle, or on both sides: it loses 0.7 of what a line does at most."""
 
-    def play(oracle: NetworkERM | None) -> tuple[float, mb.Learner]:
+    def play(oracle: NetworkERM | None) -> float:
         agent = mb.FaithfulSmoothFTL(2, horizon=1100, margin=0.3, oracle=oracle, features=mb.Standardise(), seed=0)
         rng, lost = np.random.default_rng(0), 0.0
         for t in range(1100):
@@ -299,10 +344,36 @@ def test_smooth_ftl_follows_networks_where_no_line_leads() -> None:
             loss = float((abs(x[0]) < 0.5) != (decision.action == 1))
             lost += loss * (t >= 600) / 500
             agent.learn(x, decision, loss)
-        return lost, agent
+        return lost
 
     networks = mb.Networks(n_networks=1, width=32, minibatch=32, rate=0.01)
-    lost, agent = play(NetworkERM(0.3, networks=networks, passes=60))
-    assert lost < 0.7 * play(None)[0]
-    with pytest.raises(ValueError, match="only a LinearLeader"):
+    assert play(NetworkERM(0.3, networks=networks, passes=60)) < 0.7 * play(None)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 5, 40])
+def test_a_leader_of_networks_is_saved_and_followed_on(rounds: int) -> None:
+    """Saved before any leader, within an epoch, or at its end: what follows is the same run, bit for bit."""
+    oracle = NetworkERM(0.3, networks=mb.Networks(n_networks=2, width=8, minibatch=8), passes=5)
+    agent: mb.Learner = mb.FaithfulSmoothFTL(
+        2, horizon=200, margin=0.3, oracle=oracle, features=mb.Standardise(), seed=0
+    )
+    _play(agent, rounds)
+    again = mb.loads(agent.dumps())
+    assert again.dumps() == agent.dumps()
+    assert _play(agent, 60, seed=1) == _play(again, 60, seed=1)
+    assert again.dumps() == agent.dumps()
+    assert np.array_equal(agent.law([0.3, 0.4]), again.law([0.3, 0.4]))
+
+
+class _Renamed(NetworkERM):
+    """An oracle whose leaders are of another class than the one it begins with."""
+
+    def fit(self, *given: Any) -> Any:
+        return LinearLeader(np.zeros((2, 3)))
+
+
+def test_a_leader_of_another_class_than_at_first_cannot_be_saved() -> None:
+    agent = mb.FaithfulSmoothFTL(2, margin=0.3, oracle=_Renamed(0.3), features=mb.Standardise(), seed=0)
+    _play(agent, 10)
+    with pytest.raises(ValueError, match="only a NetworkLeader of shape"):
         agent.dumps()

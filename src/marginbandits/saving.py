@@ -58,6 +58,10 @@ Source = str | os.PathLike[str] | IO[bytes]
 class Part(Parametrised):
     """What a learner may be built with, and is saved with: made again from its own parameters alone."""
 
+    def as_data(self) -> dict[str, Any]:
+        """The parameters as a file keeps them."""
+        return self.parameters()
+
 
 class Archive:
     """A header and named arrays, to and from bytes."""
@@ -208,7 +212,8 @@ def write_text(path: Path, text: str) -> None:
 def describe(thing: object) -> Any:
     """A parametrised object, or a plain value holding some, as JSON."""
     if isinstance(thing, Parametrised):
-        arguments = {name: describe(value) for name, value in thing.parameters().items()}
+        given = thing.as_data() if isinstance(thing, Part) else thing.parameters()
+        arguments = {name: describe(value) for name, value in given.items()}
         return {"class": public_name(type(thing)), "parameters": arguments}
     if isinstance(thing, list | tuple):
         return [describe(item) for item in thing]

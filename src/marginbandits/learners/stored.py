@@ -71,19 +71,20 @@ class Stored(Parametrised, ABC):
         saving.write_target(target, self.dumps())
 
     @classmethod
-    def loads(cls, content: bytes, *, device: str | None = None) -> Self:
+    def loads(cls, content: bytes, *, device: str | None = None, body: Any = None) -> Self:
         """A learner of this class as it was when saved; damaged or foreign bytes are refused.
 
-        Its networks, if it has any, compute on the `device` they did, or on this one.
+        Its networks, if it has any, compute on the `device` they did, or on this one. Those that were saved with a
+        `body` of the user's own need it again: files hold names, shapes and weights, and no code.
         """
         if not isinstance(content, bytes):
             raise ValueError(f"content must be bytes, got {quoted(content)}")
-        return cls._loaded(content, "the content", device)
+        return cls._loaded(content, "the content", device, body)
 
     @classmethod
-    def load(cls, source: saving.Source, *, device: str | None = None) -> Self:
+    def load(cls, source: saving.Source, *, device: str | None = None, body: Any = None) -> Self:
         """A learner of this class as it was when saved to a path or file; see `loads`."""
-        return cls._loaded(*saving.read_source(source), device)
+        return cls._loaded(*saving.read_source(source), device, body)
 
     def _archive(self) -> saving.Archive:
         if self._state is not None:
@@ -111,11 +112,10 @@ class Stored(Parametrised, ABC):
         return self._state.fields()
 
     @classmethod
-    def _loaded(cls, content: bytes, name: str, device: str | None) -> Self:
+    def _loaded(cls, content: bytes, name: str, device: str | None, body: Any) -> Self:
         archive = saving.Archive.from_bytes(content, name)
         try:
-            if device is not None and not _moved(archive, device):
-                raise ValueError(f"device={quoted(device)} is for learners that have networks, and this one has none")
+            _hand_in(archive, device, body)
             with room(archive.room):
                 learner = saving.rebuild(archive.take_given(), cls)
             learner.seed = archive.header["parameters"].get("seed")
@@ -171,8 +171,20 @@ class Stored(Parametrised, ABC):
         return twin
 
 
-def _moved(archive: saving.Archive, device: str) -> bool:
-    """Networks, if there are any, are to compute on this device."""
-    from marginbandits.scores.devices import NAMES  # slow to load, and there where anything has networks
+def _hand_in(archive: saving.Archive, device: str | None, body: Any) -> None:
+    """Put networks that were saved on another device, and give them the body that files do not hold."""
 
-    return archive.change("device", lambda was: device if was in NAMES else None)
+    def placed(was: Any) -> Any:
+        from marginbandits.scores.devices import NAMES  # most files have no networks
+
+        return device if was in NAMES else None
+
+    def bodied(was: Any) -> Any:
+        from marginbandits.scores.modules import like
+
+        return like(body, was["module"]) if isinstance(was, dict) and was.keys() == {"module"} else None
+
+    if device is not None and not archive.change("device", placed):
+        raise ValueError(f"device={quoted(device)} is for learners that have networks, and this one has none")
+    if not archive.change("body", bodied) and body is not None:
+        raise ValueError(f"body={type(body).__name__} is for networks that were saved with one, and there are none")

@@ -99,7 +99,8 @@ class Ensemble(Record):
         return Held(self._device, zeros((n,), np.float32), zeros((kept, n), np.float32))
 
     def _work(self) -> Room:
-        return self.shape.room(self.recipe.minibatch, device=self._device)
+        room: Room = self.shape.room(self.recipe.minibatch, device=self._device)
+        return room
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_room": None}  # a device's own arrays do not travel

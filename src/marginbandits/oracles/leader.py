@@ -5,7 +5,9 @@ features one score per block: per action for vector contexts, or one for K x d c
 `Followed` asks, checks what comes back, and centres the K scores of a context, so that they sum to zero whatever the
 class.
 
-A `LinearLeader` is saved with its learner. A leader of another class plays as well, but cannot be saved.
+A `LinearLeader` is saved with its learner. So is a leader of another class, if the oracle says which leader to `begin`
+with, one that likes all actions alike, and all that makes leaders differ is their array of `weights`, of one shape.
+Any other plays as well, but cannot be saved.
 
 >>> import numpy as np
 >>> leader = LinearLeader(np.array([[1.0, 0.0], [-1.0, 0.5]]))
@@ -17,6 +19,7 @@ array([[ 2. , -1. ],
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +56,9 @@ class Followed(Record):
 
     def __init__(self, oracle: Oracle, n_blocks: int, n_features: int) -> None:
         self.oracle, self.shape = oracle, (n_blocks, n_features)
-        self.leader: Leader = LinearLeader(zeros(self.shape))
+        begin = getattr(oracle, "begin", None)
+        self.leader: Leader = LinearLeader(zeros(self.shape)) if begin is None else begin(*self.shape)
+        self._kind, self._size = type(self.leader), self._weights().shape
         self.attach(Journal())
 
     def round(self, rows: Array, shared: bool, action: int) -> tuple[Array, int]:
@@ -86,16 +91,19 @@ class Followed(Record):
         gap = self.leader.gap if isinstance(self.leader, LinearLeader) else math.inf
         return gap if math.isfinite(gap) else None
 
+    def _weights(self) -> Any:
+        return getattr(self.leader, "weights", np.empty(0))
+
     def _plain(self) -> bool:
-        return isinstance(self.leader, LinearLeader) and self.leader.weights.shape == self.shape
+        return type(self.leader) is self._kind and self._weights().shape == self._size
 
     def refuse_saving(self) -> None:
         """A leader of another class is not plain data."""
         if not self._plain():
             raise ValueError(
-                f"cannot save {quoted(self.leader)}: only a LinearLeader of shape {self.shape} is plain data"
+                f"cannot save {quoted(self.leader)}: only a {self._kind.__name__} of shape {self._size} is plain data"
             )
 
     def fields(self) -> Mapping[str, Field]:
-        """The live state; nothing of a leader that is not linear."""
-        return {"leader": Field(self.leader.weights)} if isinstance(self.leader, LinearLeader) and self._plain() else {}
+        """The live state; nothing of a leader that is not plain data."""
+        return {"leader": Field(self._weights())} if self._plain() else {}

@@ -6,7 +6,7 @@ AdamW, `passes` times over the rounds in random order, each network from weights
 what is found is small, not the least, and comes without a certificate. So the theorem of SmoothFTL, which asks for the
 least, says nothing of it. The same rounds give the same networks, whatever came before.
 
-A leader of networks plays, but cannot be saved with its learner (`oracles.leader`).
+A leader is its weights, and is saved with its learner (`oracles.leader`).
 
 Foster & Krishnamurthy (2018), "Contextual bandits with surrogate losses", section 3.2.
 
@@ -28,9 +28,9 @@ import numpy.typing as npt
 
 from marginbandits.oracles.ensembles import FARTHEST, adamw, adamw_of_arrays
 from marginbandits.saving import Part
-from marginbandits.scores.devices import Held
-from marginbandits.scores.networks import Networks, Perceptrons
-from marginbandits.state import Journal
+from marginbandits.scores.devices import Device, Held
+from marginbandits.scores.networks import Networks
+from marginbandits.state import Journal, zeros
 from marginbandits.types import Array
 from marginbandits.validation import Instance, Integer, Real, validated
 
@@ -39,15 +39,17 @@ __all__ = ["NetworkERM", "NetworkLeader"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkLeader:
-    """What was found: the mean of these networks."""
+    """What was found: the mean of the networks of these weights, all of them in one flat array."""
 
-    shape: Perceptrons
-    parameters: Array
+    shape: Any
+    device: Device
+    weights: npt.NDArray[np.float32]
 
     def scores(self, rows: Array) -> Array:
-        """For each row and block."""
-        seen = np.clip(np.asarray(rows, float), -FARTHEST, FARTHEST)
-        return np.asarray(self.shape.forward(self.parameters, seen)[-1].mean(0))
+        """For each row and block, in double precision: rows then score as they do in a batch."""
+        seen, there = np.clip(np.asarray(rows, float), -FARTHEST, FARTHEST), self.device.there
+        found = self.shape.forward(there(self.weights.astype(float)), there(seen))[-1]
+        return np.asarray(self.device.here(found).mean(0))
 
 
 class NetworkERM(Part):
@@ -67,6 +69,11 @@ class NetworkERM(Part):
         self.passes = passes
         self.seed = seed
 
+    def begin(self, n_blocks: int, n_features: int) -> NetworkLeader:
+        """The leader before any: weights that are all 0, and so are its scores."""
+        shape = self.networks._shaped(n_features, n_blocks)
+        return NetworkLeader(shape, self.networks._device(), zeros((shape.dimension,), np.float32))
+
     def fit(
         self, rows: Array, blocks: npt.NDArray[np.int64], losses: Array, weights: Array, start: Array
     ) -> NetworkLeader:
@@ -74,7 +81,10 @@ class NetworkERM(Part):
         recipe, (n_blocks, d) = self.networks, start.shape
         shape, rng, device = recipe._shaped(d, n_blocks), np.random.default_rng(self.seed), recipe._device()
         device.refuse(4 * (6 * shape.dimension + shape.roomy(recipe.minibatch)))
-        now, after = (Held(device, np.zeros(shape.dimension, np.float32), _two(shape)) for _ in range(2))
+        now, after = (
+            Held(device, np.zeros(shape.dimension, np.float32), np.zeros((2, shape.dimension), np.float32))
+            for _ in range(2)
+        )
         now.here()[0][...] = shape.drawn(rng)
         costs = np.asarray(losses * weights, np.float32)
         used = np.flatnonzero(costs)  # a round without a loss has no say
@@ -108,8 +118,4 @@ class NetworkERM(Part):
                 if recipe.norm is not None:
                     shape.bounded(out[0], recipe.norm)
                 now, after = after, now
-        return NetworkLeader(shape, now.here()[0].astype(float))
-
-
-def _two(shape: Perceptrons) -> npt.NDArray[np.float32]:
-    return np.zeros((2, shape.dimension), np.float32)
+        return NetworkLeader(shape, device, now.here()[0])

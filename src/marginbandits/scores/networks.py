@@ -25,7 +25,7 @@ He, Zhang, Ren & Sun (2015), "Delving deep into rectifiers", for the weights to 
 import math
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,17 @@ LAST = 0.1
 """The last layer begins with weights smaller by this, so that all actions begin nearly alike."""
 
 
+@runtime_checkable
+class Module(Protocol):
+    """What is asked of a `torch.nn.Module`."""
+
+    def named_parameters(self) -> Any:
+        """Parameters by name."""
+
+    def named_buffers(self) -> Any:
+        """What else it has, by name."""
+
+
 class Networks(Part):
     """`n_networks` perceptrons of `depth` hidden layers of `width` units, taught by replay of rounds.
 
@@ -50,7 +61,8 @@ class Networks(Part):
     mean 1 says, and AdamW moves it by `rate`, with `decay`; with "langevin" all count all rounds alike, and stochastic
     gradient Langevin dynamics moves them (`oracles.ensembles`), whose noise is scaled by `temperature`. A `norm` bounds
     every layer. They compute on a `device`: "cpu" is NumPy; "torch:cpu" and "torch:cuda" are PyTorch's, refused where
-    there is none. Costs 4 E P (3 + 3) bytes for P weights of each, and 4 d `memory` for the rounds.
+    there is none. There, a `body` of the user's own, a `torch.nn.Module` from rows to rows, takes the place of hidden
+    layers (`scores.modules`). Costs 4 E P (3 + 3) bytes for P weights of each, and 4 d `memory` for the rounds.
     """
 
     @validated
@@ -69,7 +81,12 @@ class Networks(Part):
         temperature: Annotated[float, Real(0, 1e6)] = 0.1,
         norm: Annotated[float | None, OneOf(Real(above=0, high=1e6), Instance(type(None)))] = None,
         device: Annotated[str, Choice(*NAMES)] = "cpu",
+        body: Annotated[Module | None, Instance(Module, type(None))] = None,
     ) -> None:
+        if body is not None and device == "cpu":
+            raise ValueError("body needs device='torch:cpu' or 'torch:cuda': NumPy cannot compute a module")
+        if body is not None and norm is not None:
+            raise ValueError(f"norm={norm:g} is for perceptrons: what bounds the layers of a body is not known")
         self.n_networks = n_networks
         self.width = width
         self.depth = depth
@@ -82,14 +99,25 @@ class Networks(Part):
         self.temperature = temperature
         self.norm = norm
         self.device = device
+        self.body = body
         self._device()
+
+    def as_data(self) -> dict[str, Any]:
+        """The parameters as a file keeps them: of a body names and shapes."""
+        from marginbandits.scores.modules import outline
+
+        return {**self.parameters(), "body": None if self.body is None else {"module": outline(self.body)}}
 
     def _device(self) -> Device:
         """Where they compute; refused where it is not to be had."""
         return device(self.device)
 
-    def _shaped(self, n_inputs: int, n_outputs: int) -> "Perceptrons":
-        """All of them, for rows of so many columns and so many scores."""
+    def _shaped(self, n_inputs: int, n_outputs: int) -> Any:
+        """All of them, for rows of so many columns and so many scores: `Perceptrons`, or `Modules`."""
+        if self.body is not None:
+            from marginbandits.scores.modules import Modules
+
+            return Modules(self.body, self._device(), self.n_networks, n_inputs, n_outputs)
         return Perceptrons(self.n_networks, (n_inputs, *[self.width] * self.depth, n_outputs))
 
 

@@ -39,7 +39,7 @@ import numpy.typing as npt
 from marginbandits import laws
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.factors import square_norm
-from marginbandits.features import MaybeFeatures
+from marginbandits.features import MaybeFeatures, Standardise
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.early import Round
 from marginbandits.learners.hinge_lmc import faithful
@@ -74,8 +74,8 @@ class HingeLMC(Learner):
     margin.
 
     With `scores=Networks(...)` the networks take the particles' place. Then of these parameters `surrogate`, `margin`,
-    `hope` and `smoothing` count, and those of `Networks`; `features` are "raw" if none are given, else "fourier".
-    "squared_error" is for them only: what they would be without a margin.
+    `hope` and `smoothing` count, and those of `Networks`; `features` are "raw" if none are given (without a bias, if
+    they have a body), else "fourier". "squared_error" is for them only: what they would be without a margin.
     """
 
     EARLY: ClassVar[int] = 256
@@ -108,8 +108,10 @@ class HingeLMC(Learner):
     ) -> None:
         if scores is None and surrogate == "squared_error":
             raise ValueError("surrogate='squared_error' needs scores=Networks(): linear scores have LinUCB for it")
-        usual = "fourier" if scores is None else "raw"
-        super().__init__(n_actions, features=usual if features is None else features, **options)
+        if features is None:  # a body knows what its columns are: no bias among them
+            bare = scores is not None and scores.body is not None
+            features = Standardise(bias=False) if bare else "fourier" if scores is None else "raw"
+        super().__init__(n_actions, features=features, **options)
         self.takes_sparse = scores is None
         self.scores = scores
         self.surrogate = surrogate

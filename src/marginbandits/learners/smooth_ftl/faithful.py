@@ -54,8 +54,9 @@ class FaithfulSmoothFTL(EpochLearner):
     """Algorithm 3 for linear scores of norm `radius`; `p` is the entropy exponent, `version` chooses μ.
 
     `oracle` finds the leaders: by default `HingeERM`, or `RampERM`, at the margin and radius given here; anything with
-    their `fit` does, but only they can be saved with the learner. `epochs` tells what each leader cost and how good it
-    is: the gap is None where the oracle has no certificate, and large where its evaluations ran out.
+    their `fit` does, and is saved with the learner if its leaders are arrays (`oracles.leader`). `epochs` tells what
+    each leader cost and how good it is: the gap is None where the oracle has no certificate, and large where its
+    evaluations ran out.
     """
 
     theorem = "Theorem ftl"

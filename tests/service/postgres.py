@@ -53,8 +53,8 @@ class Server:
             raise RuntimeError(f"{program} failed: {Path(log.name).read_text(errors='replace')[-2000:]}")
 
     def start(self) -> None:
-        """Listen."""
-        options = f"-c listen_addresses= -c unix_socket_directories={self.folder} -c max_connections=200"
+        """Listen. Programs are killed here and never the machine, so the disk need not be waited for."""
+        options = f"-c listen_addresses= -c unix_socket_directories={self.folder} -c max_connections=200 -c fsync=off"
         self._run("pg_ctl", "start", "-w", "-o", options, "-l", str(self.folder / "log"))
 
     def stop(self, mode: str = "fast") -> None:

@@ -5,19 +5,29 @@ Loops are simulated, so that what every policy earns is known at every event.
 
 import dataclasses
 import random
+import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
-from marginbandits.service import evaluating
+from marginbandits.service import deploying, evaluating
+from marginbandits.service.core import ConflictError, Service
 from marginbandits.service.deploying import ALPHA, promote, turn
 from marginbandits.service.evaluating import DECIDING, Rival, judged
 from marginbandits.service.journal import Entry
 from marginbandits.service.model import Model
+from marginbandits.service.postgres import Postgres
 from marginbandits.service.records import Offer, Policy, Settings
+from marginbandits.service.replay import verified
 from marginbandits.service.requests import Candidate, Judged, Wanted
+from marginbandits.service.sqlite import Sqlite
 from tests.service.made import Shop, web
+from tests.service.postgres import Server
 from tests.service.simulated import Simulated
 
 ACTIONS = ["a", "b", "c"]
@@ -116,9 +126,12 @@ class TestManyCandidates:
         assert found[0] is not None
         now = shop.loop.model.policy
         assert found[2] == found[0]
-        assert turn(shop.service.journal, "shop", Policy("RegCB", reason="whatever", number=9), now) == 2
-        assert turn(shop.service.journal, "other", Policy("RegCB"), now) == 1
-        assert turn(shop.service.journal, "shop", Policy("RegCB"), Policy(number=2)) == 4, "than another it is another"
+        assert turn(shop.service, "shop", Policy("RegCB", reason="whatever", number=9), now) == 2
+        shop.service.set("other", {})
+        assert turn(shop.service, "other", Policy("RegCB"), now) == 1
+        assert turn(shop.service, "shop", Policy("RegCB"), Policy(number=2)) == 4, "than another it is another"
+        several = [Policy("Bag", {"n_policies": 3, "seed": 1}), Policy("Bag", {"seed": 1, "n_policies": 3})]
+        assert [turn(shop.service, "shop", one, now) for one in several] == [5, 5], "in whatever order it is written"
         spent = sum(ALPHA / (k * (k + 1)) for k in range(1, 100_000))
         assert spent < ALPHA
 
@@ -131,8 +144,79 @@ class TestManyCandidates:
         assert [one["level"] for one in told] == [0.95] * 5
         assert [one["rival"] for one in told] == ["deciding", "baseline", "uniform", "one", "two"]
         assert [one["over_deciding"] for one in told][::2] == [0.0, told[2]["lift"], told[4]["over_deciding"]]
-        assert turn(shop.service.journal, "shop", Policy("LinUCB"), shop.loop.model.policy) == 3
+        assert turn(shop.service, "shop", Policy("LinUCB"), shop.loop.model.policy) == 3
         assert "candidate 2" in client.post("/loops/shop/policies", json={"policy": {}}).json()["reason"]
+
+    def test_how_many_there_were_cannot_be_taken_back_unseen(self, opened: Callable[..., Shop], tmp_path: Path) -> None:
+        shop = opened(Settings(window=5), Policy(learner="Uniform"))
+        shop.play(10)
+        for learner in ("RegCB", "SquareCB"):
+            promote(shop.service, "shop", Candidate(Wanted(learner)))
+        shop.play(10)
+        assert verified(shop.service.journal).faults == []
+        shop.close()
+        with closing(sqlite3.connect(tmp_path / "journal.sqlite3")) as db:
+            db.execute("DELETE FROM fact WHERE name NOT LIKE 'secret/%'")
+            db.execute("DELETE FROM entry WHERE kind = 'candidate'")
+            db.commit()
+        with closing(Sqlite(tmp_path, serving=False)) as journal:
+            assert any("missing" in one for one in verified(journal).faults)
+
+    def test_two_processes_that_ask_at_once_have_numbers_of_their_own(self, postgres: Server) -> None:
+        url = postgres.database()
+        one, other = (Service(Postgres(url)) for _ in range(2))
+        try:
+            one.set("shop", {})
+            asked = [Policy("RegCB", {"seed": k}) for k in range(8)]
+            with ThreadPoolExecutor() as pool:
+                several = [pool.submit(turn, who, "shop", each, Policy()) for each in asked for who in (one, other)]
+                found = [each.result() for each in several]
+        finally:
+            other.close()
+            one.close()
+        assert found[::2] == found[1::2], "the same has the same, whoever asks"
+        assert sorted(found[::2]) == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_who_was_judged_beside_one_that_decides_no_more_is_not_promoted(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile somebody sets the loop, which is no reason; then another policy is promoted, which is."""
+    url = "" if kind == "sqlite" else request.getfixturevalue("postgres").database()
+    service = Service(Postgres(url) if url else Sqlite(tmp_path))
+    other = Service(Postgres(url)) if url else service
+
+    def meanwhile(act: Callable[[], object]) -> None:
+        def slow(*given: Any, **more: Any) -> Any:
+            act()
+            raise ValueError("nothing to judge by")
+
+        monkeypatch.setattr(deploying, "judged", slow)
+
+    try:
+        service.set("shop", {"window": 5.0})
+        meanwhile(lambda: other.set("shop", {"holdback": 0.1}))
+        assert promote(service, "shop", Candidate(Wanted("RegCB"), force=True)).promoted
+        meanwhile(lambda: other.set("shop", {}, Policy("LinUCB")))
+        with pytest.raises(ConflictError, match="policy 3 decides since, not 2"):
+            promote(service, "shop", Candidate(Wanted("Uniform"), force=True))
+        assert [one.learner for one in service.policies("shop")] == ["SquareCB", "RegCB", "LinUCB"]
+        meanwhile(lambda: None)
+        assert promote(service, "shop", Candidate(Wanted("Uniform"), force=True)).promoted
+    finally:
+        if other is not service:
+            other.close()
+        service.close()
+
+
+def test_what_is_told_is_within_its_own_interval() -> None:
+    """One event that a rival would have had twenty times as often: no lift is more than there can be."""
+    found, one = np.array([[20.0, 0.95, 0.95]]), np.ones(1)
+    told = evaluating._judged("rival", found, one, one, (0.0, 1.0), 0.95)
+    assert told.low <= told.reward <= told.high <= 1.0
+    assert told.lift_low <= told.lift <= told.lift_high <= 1.0
+    assert told.over_deciding_low <= told.over_deciding <= told.over_deciding_high <= 1.0
 
 
 class TestTheOneThatDecides:

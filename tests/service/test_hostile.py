@@ -20,7 +20,7 @@ from marginbandits.service import journal as journals
 from marginbandits.service.clock import Clock
 from marginbandits.service.core import UnknownError
 from marginbandits.service.doctor import looked_at
-from marginbandits.service.journal import DECISION, REWARD, Draft
+from marginbandits.service.journal import CANDIDATE, DECISION, REWARD, Draft
 from marginbandits.service.keys import Keys
 from marginbandits.service.records import Decided, Settings, decode
 from marginbandits.service.replay import verified
@@ -262,7 +262,7 @@ def test_who_is_tried_through_personalizer_is_a_candidate(personalizer: Shop) ->
     policies = [{"name": f"p{k}", "arguments": f"--cb_explore_adf --epsilon 0.{k}"} for k in (1, 2)]
     policies.append({"name": "square", "arguments": "--cb_explore_adf --squarecb"})
     assert here.post(f"{PERSONALIZER}/evaluations", json=CONTRACT | {"policies": policies}).status_code == 201
-    assert len(personalizer.service.journal.facts("candidate/default/")) == 3
+    assert len([one for one in personalizer.service.journal.changes() if one.kind == CANDIDATE]) == 3
     told = here.post("/loops/default/policies", json={"policy": {"learner": "LinUCB"}}).json()
     assert "candidate 4)" in told["reason"]
 

@@ -19,9 +19,9 @@ from marginbandits.service.journal import Journal
 from marginbandits.service.loop import rebuilt
 from marginbandits.service.records import Offer, Policy, Settings
 from marginbandits.service.replay import verified
-from marginbandits.service.requests import Candidate, Wanted
+from marginbandits.service.requests import Answer, Ask, Candidate, Wanted
 from marginbandits.service.warming import drafts
-from tests.service.made import Shop
+from tests.service.made import Shop, web
 
 Opened = Callable[..., Shop]
 
@@ -143,6 +143,21 @@ class TestChance:
         assert shop.reward("e", 1.0, key="k").status == "repeated"
         with pytest.raises(ConflictError, match="something else"):
             shop.reward("e", 0.0, key="k")
+
+    def test_a_key_is_for_one_event(self, opened: Opened) -> None:
+        shop = opened(Settings())
+
+        def decided(event: str | None) -> Answer:
+            return shop.run(shop.service.decide("shop", Ask(actions=["hat", "shoe"], event_id=event), "k"))
+
+        first = decided("one")
+        assert decided("one") == first == decided(None)
+        with pytest.raises(ConflictError, match="used for event 'one', and now for 'other'"):
+            decided("other")
+        answer = web(shop).post(
+            "/loops/shop/decide", json={"actions": ["hat", "shoe"], "event_id": "o"}, headers={"Idempotency-Key": "k"}
+        )
+        assert answer.status_code == 409
 
     @pytest.mark.parametrize(
         ("ask", "message"),

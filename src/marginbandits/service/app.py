@@ -158,14 +158,14 @@ class Operations:
     async def evaluate(self, name: str, wanted: Evaluate, key: str | None) -> list[Judged]:
         """What policies would have earned; the one that decides, the baseline and an even choice are among them."""
         loop, last = self.service.loop(name), await run_in_threadpool(self.service.last_entry)
-        span, deciding = loop.settings.reward_range, loop.model.policy
+        span, deciding = loop.settings.reward_range, await run_in_threadpool(self.service.deciding, name)
         rivals = {"baseline": Rival("baseline"), "uniform": Rival("uniform")}
         for label, one in wanted.policies.items():
             if label in (DECIDING, "baseline", "uniform"):
                 raise ValueError(f"policies: {label!r} is always judged: give yours another label")
             policy = msgspec.structs.replace(one.policy(last), reward_range=span)
             built(policy)
-            await run_in_threadpool(turn, self.service.journal, name, policy, deciding)
+            await run_in_threadpool(turn, self.service, name, policy, deciding)
             rivals[label] = Rival(policy)
         return await run_in_threadpool(judged, self.service.journal, name, rivals, deciding)
 

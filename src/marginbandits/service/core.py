@@ -31,7 +31,7 @@ _DECIDED = msgspec.json.Decoder(Decided)
 
 
 class ConflictError(Exception):
-    """The same id was used for something else."""
+    """The same id was used for something else, or what was asked for rests on what is no longer so."""
 
 
 class Forgotten(NamedTuple):
@@ -100,26 +100,38 @@ class Service(Follower):
 
     # What is set.
 
-    def set(self, name: str, settings: Settings | Mapping[str, Any], policy: Policy | None = None) -> Loop:
-        """Make a loop, or set it otherwise, in what is named; with a policy, that one decides, when it has learnt."""
+    def set(
+        self,
+        name: str,
+        settings: Settings | Mapping[str, Any],
+        policy: Policy | None = None,
+        after: Policy | None = None,
+    ) -> Loop:
+        """Make a loop, or set it otherwise, in what is named; with a policy, that one decides, when it has learnt.
+
+        If `after` is given, only if that is the last policy still: another one comes with settings, which are written
+        once after those that there were.
+        """
         with self._changing:
             given = msgspec.to_builtins(settings) if isinstance(settings, Settings) else settings
-            while not self.writer.put_all(self._set(name, given, policy)).result()[0][1]:
+            while not self.writer.put_all(self._set(name, given, policy, after)).result()[0][1]:
                 pass  # another process has set it meanwhile, which this one must not take back
             if name not in self.loops:
                 self.loops = {**self.loops, name: self._started(name)}
         self.settle()
         return self.loop(name)
 
-    def _set(self, name: str, given: Mapping[str, Any], policy: Policy | None) -> list[Draft]:
+    def _set(self, name: str, given: Mapping[str, Any], policy: Policy | None, after: Policy | None) -> list[Draft]:
         """What is to be written if nobody has set the loop since: the key is that of settings after the last."""
         own = [one for one in self.journal.changes() if (one.loop, one.kind) == (name, SETTINGS)]
         before = settings_of(name, own)
+        if after is not None and (last := self.deciding(name).number) != after.number:
+            raise ConflictError(f"policy {last} decides since, not {after.number}: ask again")
         settings = changed(before or Settings(), given)
         if before is None:
             policy = policy or Policy()
         elif policy is None and settings.reward_range != before.reward_range:
-            policy = self.policies(name)[-1]
+            policy = self.deciding(name)
         drafts = [Draft(name, SETTINGS, "", encode(settings), f"settings:{own[-1].seq if own else 0}")]
         if policy is not None:
             policy = msgspec.structs.replace(policy, reward_range=settings.reward_range)
@@ -146,6 +158,10 @@ class Service(Follower):
         """All that a loop ever had, in order."""
         changes = self.journal.changes()
         return [decode(Policy, one.body) for one in changes if (one.loop, one.kind) == (name, POLICY) and one.body]
+
+    def deciding(self, name: str) -> Policy:
+        """The last of them: it decides, or will when it has learnt what there is."""
+        return self.policies(name)[-1]
 
     # Whom they forget.
 

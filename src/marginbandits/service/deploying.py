@@ -9,18 +9,18 @@ makes a policy of the past a policy again: it learns what closed since, too.
 Who tries many candidates finds one that looks better by chance. So the k-th different policy that a loop is asked
 about, to evaluate it or to promote it, may be wrong with probability α/(k(k+1)), at all times together, which sums to
 α = 0.05 over all that ever come: that is how often a loop promotes, ever, one that earned no more than the one that
-decided then. The same one asked about again, while the same one decides, is the same one, and costs nothing.
+decided then. The same one asked about again, while the same one decides, is the same one, and costs nothing. Each is an
+entry of the journal, so that none can be taken back unseen. Whoever was judged beside a policy that decides no more is
+not promoted: another candidate may have been, meanwhile.
 """
-
-import itertools
 
 import msgspec
 
 from marginbandits.service.core import ConflictError, Service, UnknownError
 from marginbandits.service.evaluating import Rival, judged
-from marginbandits.service.journal import Journal
+from marginbandits.service.journal import CANDIDATE, Draft
 from marginbandits.service.model import built
-from marginbandits.service.records import Policy
+from marginbandits.service.records import Policy, Tried, encode_in_order
 from marginbandits.service.requests import Candidate, Judged, Promotion
 
 __all__ = ["back_to", "promote", "turn"]
@@ -31,28 +31,29 @@ LITTLE = 0.05
 _EXPLORE = "; what is never done cannot be judged: with `exploration` at 0.1 to 0.2 later events say more"
 
 
-def turn(journal: Journal, loop: str, policy: Policy, deciding: Policy, exploration: float | None = None) -> int:
+def turn(service: Service, name: str, policy: Policy, deciding: Policy, exploration: float | None = None) -> int:
     """Which of the different questions that a loop was ever asked this one is, from 1; if it is new, the next.
 
     With an exploration of its own a policy is another one.
     """
-    own_share = [] if exploration is None else [exploration]
-    several = [policy.learner, policy.parameters, policy.since, deciding.number, *own_share]
-    own = msgspec.json.encode(several, order="deterministic")
-    for k in itertools.count(1):
-        if journal.first(f"candidate/{loop}/{k}", own) == own:
-            return k
-    raise AssertionError("there is always a next number")
+    own = encode_in_order(Tried(policy.learner, policy.parameters, policy.since, deciding.number, exploration))
+    while True:
+        changes = service.journal.changes()
+        asked = [one.body for one in changes if (one.loop, one.kind) == (name, CANDIDATE)]
+        if own in asked:
+            return asked.index(own) + 1
+        k = len(asked) + 1  # if another process has it meanwhile, there is nothing new
+        service.writer.put(Draft(name, CANDIDATE, str(k), own, f"candidate:{k}")).result()
 
 
 def promote(service: Service, name: str, candidate: Candidate) -> Promotion:
     """Judge, and promote or not."""
     loop = service.loop(name)
-    settings, deciding = loop.settings, loop.model.policy
+    settings, deciding = loop.settings, service.deciding(name)
     wanted = candidate.policy.policy(service.last_entry())
     policy = msgspec.structs.replace(wanted, reward_range=settings.reward_range)
     built(policy)
-    k = turn(service.journal, name, policy, deciding)
+    k = turn(service, name, policy, deciding)
     level = 1.0 - ALPHA / (k * (k + 1))
     found: Judged | None = None
     try:
@@ -72,7 +73,7 @@ def promote(service: Service, name: str, candidate: Candidate) -> Promotion:
         why = reason if found is None else f"{_failed(found, deciding)}: {reason}"
         return Promotion(False, f"refused, as {why}{_EXPLORE * unseen}", found)
     told = f"{'promoted' if better else 'forced'}: {reason}"
-    service.set(name, {}, msgspec.structs.replace(policy, reason=told))
+    service.set(name, {}, msgspec.structs.replace(policy, reason=told), after=deciding)
     return Promotion(True, told, found)
 
 
@@ -94,10 +95,10 @@ def _failed(found: Judged, deciding: Policy) -> str:
 
 def back_to(service: Service, name: str, number: int) -> Policy:
     """The policy of this number decides again."""
-    loop = service.loop(name)
+    service.loop(name)
     found = next((one for one in service.policies(name) if one.number == number), None)
     if found is None:
         raise UnknownError(f"{name!r} never had a policy {number}")
-    if loop.model.policy.number == number:
+    if service.deciding(name).number == number:
         raise ConflictError(f"policy {number} decides already")
     return service.set(name, {}, msgspec.structs.replace(found, reason=f"back to {number}")).model.policy

@@ -1,10 +1,10 @@
 """What every request passes: its size, its key, its loop's rate, its JSON; and what every error becomes.
 
-    400  what was asked is not as it should be, and why     409  an id was used for something else
-    401  no key, or none that is known                      413  too large
-    403  the key is for something else                      429  too much, or too fast: Retry-After says when
-    404  no such loop or event                              500  our fault; it is in the server's log, not in the answer
-                                                            503  it is written, but not taken in yet
+    400  what was asked is not as it should be, and why     409  an id was used for something else, or
+    401  no key, or none that is known                           another policy decides since
+    403  the key is for something else                      413  too large
+    404  no such loop or event                              429  too much, or too fast: Retry-After says when
+    503  it is written, but not taken in yet                500  our fault; it is in the server's log, not in the answer
 
 A service without keys answers requests that come from its own machine alone, also where it listens to others and its
 last key was taken away; and only such as name it as their host: a page of the web that makes a browser ask for it names

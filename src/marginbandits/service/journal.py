@@ -1,7 +1,7 @@
 """The journal: everything a service ever accepted, in one order, each entry on disk before anybody is told of it.
 
-Entries are decisions, rewards, activations, settings, policies, erasures, and ticks of the clock. They are appended in
-groups, one transaction each, and never changed, but that what one says who is to be forgotten is taken out.
+Entries are decisions, rewards, activations, settings, policies, candidates, erasures, and ticks of the clock. They are
+appended in groups, one transaction each, and never changed, but that what one says who is to be forgotten is taken out.
 
 - `at`, microseconds since 1970, is given when an entry is appended, and grows from entry to entry whatever the clock
   of the machine does (`clock`): it is the only clock that anything learnt depends on.
@@ -35,6 +35,7 @@ from marginbandits.service.clock import Clock
 
 __all__ = [
     "ACTIVATION",
+    "CANDIDATE",
     "CHANGES",
     "DECISION",
     "ERASURE",
@@ -56,7 +57,7 @@ __all__ = [
 ]
 
 DECISION, REWARD, ACTIVATION, TICK = "decision", "reward", "activation", "tick"
-SETTINGS, POLICY, ERASURE = CHANGES = "settings", "policy", "erasure"
+SETTINGS, POLICY, CANDIDATE, ERASURE = CHANGES = "settings", "policy", "candidate", "erasure"
 PAST = "past"
 """An event of another log, with its reward: closed when it is written."""
 EVENTS = DECISION, REWARD, ACTIVATION, PAST
@@ -136,7 +137,7 @@ class Journal(Protocol):
         ...
 
     def changes(self) -> list[Entry]:
-        """All settings, policies and erasures, in order."""
+        """All settings, policies, candidates and erasures, in order."""
         ...
 
     def holding(self, loop: str, text: bytes) -> list[Entry]:

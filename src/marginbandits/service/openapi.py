@@ -17,7 +17,7 @@ _REFUSALS = {
     "401": "no key",
     "403": "the key is for something else",
     "404": "no such loop or event",
-    "409": "an id was used for something else",
+    "409": "an id was used for something else, or another policy decides since",
     "413": "too large",
     "429": "too much, or too fast",
     "500": "our fault",

@@ -5,6 +5,7 @@
     activation   nothing: the decision was used
     settings     Settings    from here on
     policy       Policy      the learner that decides from here on
+    candidate    Tried       a policy that was asked about, to be judged more strictly the more there are
     erasure      Erased      whose bodies were taken out
     past         Past        an event of another log
 
@@ -28,10 +29,12 @@ __all__ = [
     "Policy",
     "Rewarded",
     "Settings",
+    "Tried",
     "changed",
     "consequences",
     "decode",
     "encode",
+    "encode_in_order",
     "named",
 ]
 
@@ -61,6 +64,16 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     since: Annotated[int, Meta(ge=0)] = 0
     number: Annotated[int, Meta(ge=0)] = 0
     reason: Annotated[str, Meta(max_length=1000)] = ""
+
+
+class Tried(msgspec.Struct, frozen=True):
+    """A policy that was asked about while that of number `deciding` decided, perhaps with `exploration` of its own."""
+
+    learner: str
+    parameters: dict[str, Any]
+    since: int
+    deciding: int
+    exploration: float | None = None
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -198,8 +211,8 @@ class Erased(msgspec.Struct, frozen=True):
         return seq in self.entries or (seq <= self.until and seq not in self.spared)
 
 
-_ENCODER = msgspec.json.Encoder()
-_KINDS = (Decided, Rewarded, Settings, Policy, Past, Erased, Nothing)
+_ENCODER, _IN_ORDER = msgspec.json.Encoder(), msgspec.json.Encoder(order="deterministic")
+_KINDS = (Decided, Rewarded, Settings, Policy, Tried, Past, Erased, Nothing)
 _DECODERS: dict[type, Any] = {kind: msgspec.json.Decoder(kind) for kind in _KINDS}
 BODIES: dict[str, type] = {
     "decision": Decided,
@@ -208,6 +221,7 @@ BODIES: dict[str, type] = {
     "tick": Nothing,
     "settings": Settings,
     "policy": Policy,
+    "candidate": Tried,
     "erasure": Erased,
     "past": Past,
 }
@@ -217,6 +231,11 @@ BODIES: dict[str, type] = {
 def encode(body: msgspec.Struct) -> bytes:
     """As it is kept."""
     return _ENCODER.encode(body)
+
+
+def encode_in_order(body: msgspec.Struct) -> bytes:
+    """The same bytes for the same, whatever order its names came in."""
+    return _IN_ORDER.encode(body)
 
 
 def decode(kind: type[T], body: bytes) -> T:

@@ -8,19 +8,30 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from marginbandits.service.journal import ACTIVATION, DECISION, EVENTS, REWARD, START, Draft, Entry, linked, now
+from marginbandits.service.journal import (
+    ACTIVATION,
+    CHANGES,
+    DECISION,
+    EVENTS,
+    REWARD,
+    START,
+    Draft,
+    Entry,
+    linked,
+    now,
+)
 
 __all__ = ["ERASE", "FACT", "FORMAT", "INSERT", "PLACES", "TABLES", "TAIL", "Rows", "Store"]
 
-FORMAT = 2
-TABLES = """
+FORMAT = 3
+TABLES = f"""
 CREATE TABLE IF NOT EXISTS entry (
   seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, loop TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, key TEXT,
   of INTEGER, body BLOB, salt BLOB, told_sha256 BLOB NOT NULL, sha256 BLOB NOT NULL);
 CREATE UNIQUE INDEX IF NOT EXISTS entry_event ON entry (loop, id) WHERE kind = 'decision' AND body IS NOT NULL;
 CREATE UNIQUE INDEX IF NOT EXISTS entry_key ON entry (loop, key) WHERE key IS NOT NULL;
 CREATE INDEX IF NOT EXISTS entry_of ON entry (of) WHERE of IS NOT NULL;
-CREATE INDEX IF NOT EXISTS entry_change ON entry (seq) WHERE kind IN ('settings', 'policy', 'erasure');
+CREATE INDEX IF NOT EXISTS entry_change ON entry (seq) WHERE kind IN {CHANGES};
 CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 """
 _COLUMNS = "seq, at, loop, kind, id, key, of, body, salt, told_sha256, sha256"
@@ -67,8 +78,8 @@ class Store:
         return self._entries(_SELECT + "of = ? ORDER BY seq", (seq,))
 
     def changes(self) -> list[Entry]:
-        """All settings, policies and erasures."""
-        return self._entries(_SELECT + "kind IN ('settings', 'policy', 'erasure') ORDER BY seq")
+        """All settings, policies, candidates and erasures."""
+        return self._entries(f"{_SELECT}kind IN {CHANGES} ORDER BY seq")
 
     def holding(self, loop: str, text: bytes) -> list[Entry]:
         """Decisions of a loop, and events of other logs, whose bodies have this in them."""

@@ -84,6 +84,8 @@ def test_a_retry_is_the_same_event_and_counts_once(there: Shop) -> None:
     assert there.closed()[one["eventId"]].reward == 0.75
     other = there.ask(V1_1, "POST", "events/another/reward", {"value": 0.25}, headers=retried)
     assert other.status_code == 409
+    other = there.ask(V1_1, "POST", "rank", body | {"eventId": "another"}, headers=retried)
+    assert other.status_code == 409
     long = there.ask(V1_1, "POST", "rank", body, headers={"x-ms-client-request-id": "x" * 257})
     assert long.status_code == 400
 

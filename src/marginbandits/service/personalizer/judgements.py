@@ -75,10 +75,11 @@ class Judgements:
         if self._journal.fact(f"personalizer-evaluation/{loop.name}/{name}") is not None:
             raise FaultError("InvalidEvaluationContract", f"Evaluation with id {name} already exists.")
         custom = {one.name: (one.arguments, _rival(one, loop)) for one in wanted.policies}
+        service = self._operations.service
         for _, rival in custom.values():
             if isinstance(rival.policy, Policy):
                 # one more that may look better by chance
-                turn(self._journal, loop.name, rival.policy, loop.model.policy, rival.exploration)
+                turn(service, loop.name, rival.policy, service.deciding(loop.name), rival.exploration)
         online = Kept.of(self._journal, loop.name).arguments
         judged = judge(self._journal, loop.name, start, end, online, custom)
         if not judged[0].sums:

@@ -10,6 +10,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+from numba.core.compiler_lock import global_compiler_lock
 
 from marginbandits import compiled
 from marginbandits.oracles.ridge import Ridge
@@ -92,6 +93,18 @@ def test_machine_code_from_disk_gives_the_same_bits_as_fresh(copy: Path) -> None
     first = run(copy, script)
     assert str(copy) in first
     assert run(copy, script) == first
+
+
+def test_what_is_compiled_waits_for_nobody_s_compiling() -> None:
+    """Else an interrupt in any first round might keep numba's lock, for which every other thread would wait forever."""
+    doubled, arguments = compiled.kernel(_double), (1.5,)
+    compiled.entry(doubled, arguments)
+    found: list[Any] = []
+    with global_compiler_lock:
+        other = threading.Thread(target=lambda: found.append(compiled.entry(doubled, arguments)), daemon=True)
+        other.start()
+        other.join(timeout=30)
+        assert [one(1.5) for one in found] == [3.0]
 
 
 def test_numba_s_configuration_stays_the_user_s_in_every_thread() -> None:

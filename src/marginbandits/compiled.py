@@ -74,7 +74,8 @@ def entry(kernel: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
     if not hasattr(kernel, "compile"):  # with NUMBA_DISABLE_JIT it is what it was
         return cast(Callable[..., Any], kernel)
     types = tuple(map(numba.typeof, arguments))
-    kernel.compile(types)
+    if types not in kernel.overloads:  # else numba's lock, which is every thread's, would be taken for nothing
+        kernel.compile(types)
     return cast(Callable[..., Any], kernel.get_overload(types))
 
 

@@ -29,7 +29,7 @@ K, FILLED, COLUMNS, WORDS, OWN = 20, 50, 2**18, 60_000, 2_000
 WIDTHS = 2**14, 2**18
 LEARNERS: list[Callable[..., mb.Learner]] = [
     *(mb.HingeLMC, mb.SmoothFTL, mb.SquareCB, mb.RegCB, mb.Bag, mb.Cover),
-    *(mb.LogisticTS, mb.Banditron, mb.Newtron, mb.SOBA),
+    *(mb.LogisticTS, mb.LinUCB, mb.LinTS, mb.EpsilonGreedy, mb.Banditron, mb.Newtron, mb.SOBA),
 ]
 READERS: dict[str, Callable[..., mb.Learner]] = {
     "HingeLMC": mb.HingeLMC,
@@ -38,6 +38,9 @@ READERS: dict[str, Callable[..., mb.Learner]] = {
     "SquareCB": mb.SquareCB,
     "RegCB": mb.RegCB,
     "LogisticTS": mb.LogisticTS,
+    "LinUCB": mb.LinUCB,
+    "LinTS": mb.LinTS,
+    "EpsilonGreedy": mb.EpsilonGreedy,
 }
 
 

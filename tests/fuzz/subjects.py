@@ -97,7 +97,11 @@ def _subjects() -> list[Subject]:
             # A matrix is one point of K·d coordinates, which a cube of d has not.
             less = {key: value for key, value in small.items() if key != "space" or layout == "vector"}
             found.append(_subject(learner.__name__, less, layout))
-    found += [_subject(learner.__name__, {}, "sparse") for learner in LEARNERS if learner.takes_sparse]
+    found += [
+        _subject(learner.__name__, {}, "sparse")
+        for learner in LEARNERS
+        if learner.takes_sparse and learner.sparse_from == 1
+    ]
     for name, arguments in MORE:
         found.append(_subject(name, arguments, "vector"))
         if "space" not in arguments and not isinstance(arguments.get("regressors"), np.ndarray):

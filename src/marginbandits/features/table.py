@@ -96,6 +96,11 @@ class Table(Part, Record):
         )
 
     @property
+    def n_columns(self) -> int:
+        """How many columns are asked for: those of sparse rows where there is text."""
+        return int(2 ** (BITS[bool(self.text)] if self.hash_bits is None else self.hash_bits))
+
+    @property
     def n_names(self) -> int:
         """How many entries have columns."""
         return int(np.count_nonzero(self._owners))

@@ -154,11 +154,16 @@ class Loop(Stored):
         if together and (self.needs_every_row or self._called is not None) and len(rows) != self.n_actions:
             raise ValueError(f"context must have a row for each of {self.n_actions} actions, got {len(rows)}")
         if isinstance(rows, Sparse):
-            sparse = self.takes_sparse and (self._shape is None or self._shape.sparse)
+            sparse = self._keeps_sparse(rows.width) if self._shape is None else self._shape.sparse
             return rows if sparse or rows.width == CODES else rows.dense()
         if self._shape is not None and self._shape.sparse:
             return as_sparse(rows)
         return rows
+
+    def _keeps_sparse(self, width: int) -> bool:
+        """Whether sparse rows of so many columns stay so; or names, which have as many as their table asks for."""
+        columns = self._reader.table.n_columns if width == CODES else width
+        return self.takes_sparse and (columns >= self.sparse_from or self.sparse_from == 1)
 
     def _arrays(self) -> tuple[Any, ...]:
         """What compiled rounds (`swift`, `_compiled`) call the state, where a learner has them: arrays, and numbers."""
@@ -227,7 +232,7 @@ class Loop(Stored):
     def _learn(self, batch: Batch, action: int, loss: float, probability: float) -> None:
         if self._map is None:
             width, sparse = batch.rows.shape[1], isinstance(batch.rows, Sparse)
-            self._start(Shape(batch.shared, width, sparse and self.takes_sparse, width == CODES))
+            self._start(Shape(batch.shared, width, sparse and self._keeps_sparse(width), width == CODES))
             assert self._map is not None
         elif not self.journals:
             assert self._state is not None
@@ -266,7 +271,7 @@ class Loop(Stored):
         try:
             with room(size) as taken:
                 if shape.named:
-                    self._names = self._reader.table._start(sparse=self.takes_sparse)
+                    self._names = self._reader.table._start(sparse=self._keeps_sparse(CODES))
                 seen = self._columns_of(shape)
                 recipe = self._recipe(seen.sparse)
                 started = recipe.start(seen.width, self._rng, sparse=seen.sparse, named=seen.named)
@@ -276,7 +281,7 @@ class Loop(Stored):
             raise TooLargeError(
                 f"{type(self).__name__} cannot be built for {self.n_actions} actions and {shape}: {error}, more than "
                 f"the limit (marginbandits.state.LIMIT). Learners that keep O(Kd) numbers need less: SquareCB, RegCB, "
-                f"LogisticTS, Banditron, and of sparse rows HingeLMC and SmoothFTL; so do fewer columns"
+                f"LogisticTS, Banditron, and of sparse rows LinUCB, HingeLMC and SmoothFTL; so do fewer columns"
             ) from None
         self._state = State(parts, self._journal)
         self._journal.keep_no_more()  # to take this back is to have no state at all
@@ -294,7 +299,7 @@ class Loop(Stored):
         """What features are made of: contexts of this shape, or what names and values have become."""
         if self._names is None:
             return shape
-        return Shape(shape.shared, self._names.n_outputs, self.takes_sparse, named=True)
+        return Shape(shape.shared, self._names.n_outputs, self._keeps_sparse(CODES), named=True)
 
     def _begun(self, seen: Shape, started: FeatureMap) -> Parts:
         """All that is learnt from contexts of this shape, with these features: names, what a learner has, and more."""

@@ -1,8 +1,8 @@
 """Learners that predict each action's loss or reward by regression, and differ in how they play it.
 
-A subclass fills one hole, `_laws`: from `self._ridge` (ridge regression of the reward, exact, O(d²)) or from
-`self._oracle` (online regression of the loss, O(d)). Either has one model per action for vector contexts, one shared by
-all for K x d contexts.
+A subclass fills one hole, `_laws`: from `self._ridge` (ridge regression of `best` - ℓ, exact, O(d²); `self._wide` for
+sparse rows, with a diagonal A, O(d)) or from `self._oracle` (online regression of the loss, O(d)). Either has one model
+per action for vector contexts, one shared by all for K x d contexts.
 """
 
 from typing import Any, ClassVar, Unpack
@@ -11,18 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.compiled import kernel
-from marginbandits.contexts import Batch, Shape, dense
+from marginbandits.contexts import Batch, Shape, Sparse, dense
 from marginbandits.factors import dot
 from marginbandits.features import Given
 from marginbandits.laws import greedy_each
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.options import Options
+from marginbandits.oracles.diagonal import DiagonalRidge, regress
 from marginbandits.oracles.online_regression import OnlineRegression, learn_row, predict_one
 from marginbandits.oracles.ridge import Ridge, observe
 from marginbandits.state import COUNT, Field, aligned
 from marginbandits.types import Array, Mask
 
-__all__ = ["OracleLearner", "RidgeLearner", "learn_offer", "learn_oracle", "learn_ridge", "vote"]
+__all__ = ["OracleLearner", "RidgeLearner", "learn_offer", "learn_oracle", "learn_ridge", "learn_wide", "vote"]
 
 Places = npt.NDArray[np.int64]
 
@@ -32,8 +33,16 @@ def learn_ridge(
     columns: Places, row: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
 ) -> None:
     """One round of ridge regression."""
-    models, room, unkept = state[0], state[1], state[2]
-    observe(models[action], row, 1.0, 1.0 - loss - dot(models[action, -1], row), room, unkept)
+    models, room, unkept, best = state[0], state[1], state[2], state[3]
+    observe(models[action], row, 1.0, best - loss - dot(models[action, -1], row), room, unkept)
+
+
+@kernel
+def learn_wide(
+    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
+    """One round of it with a diagonal A."""
+    regress(state[0][action], state[1][action], columns, values, -loss)
 
 
 @kernel
@@ -69,10 +78,18 @@ def vote(states: Array, columns: Places, values: Array, starts: Places, mask: Ma
 
 
 class RidgeLearner(Learner):
-    """Ridge regression of the reward: O(Kd²) a round, 8Kd² bytes (K = 1 where the model is shared)."""
+    """Ridge regression: O(Kd²) a round, 8Kd² bytes (K = 1 where the model is shared).
+
+    Sparse rows of `sparse_from` columns and more are learnt with a diagonal A, O(K) a filled column, 16Kd bytes.
+    """
 
     journals = True
     changes_actions = True
+    takes_sparse = True
+    sparse_from = 512
+    best: ClassVar[float] = 1.0
+    """What a loss of 0 is worth: predicted is the reward 1 - ℓ if 1, and -ℓ if 0, so that who was never played looks
+    worst, or best. With a diagonal A it is 0: there, most of what a row holds was never seen."""
 
     def __init__(
         self,
@@ -86,23 +103,35 @@ class RidgeLearner(Learner):
         self.regularisation = regularisation
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
-        self._ridge = Ridge(1 if shape.shared else self.n_actions, n_features, self.regularisation)
+        given = 1 if shape.shared else self.n_actions, n_features, self.regularisation
+        self._wide = DiagonalRidge(*given) if shape.sparse else None
+        if self._wide is not None:
+            return {"wide": self._wide}
+        self._ridge = Ridge(*given)
         return {"ridge": self._ridge}
 
     def _arrays(self) -> tuple[Any, ...]:
-        return self._ridge.models, aligned(2 * self._ridge.models.shape[2] + 1), np.zeros((0, 0))
+        if self._wide is not None:
+            return self._wide.mean, self._wide.precision, *np.empty((2, self.n_actions))
+        return self._ridge.models, aligned(2 * self._ridge.models.shape[2] + 1), np.zeros((0, 0)), self.best
+
+    def _scores(self, batch: Batch) -> Array:
+        """Of each action of each context, what it is predicted to be worth."""
+        return self._ridge.predict(batch) if self._wide is None else self._wide.predict(batch)
 
     def _predicted(self, batch: Batch) -> Array:
-        return 1.0 - self._ridge.predict(batch)
+        return (self.best if self._wide is None else 0.0) - self._scores(batch)
 
     def _widths(self, batch: Batch) -> Array:
-        return np.sqrt(self._ridge.variance(batch))
+        return np.sqrt(self._ridge.variance(batch) if self._wide is None else self._wide.variance(batch))
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
-        if one.shared:
-            self._ridge.learn(dense(one.rows), action, 0, 1.0 - loss)
+        rows, place = one.rows, (one.row(action), one.block(action))
+        if self._wide is not None:
+            assert isinstance(rows, Sparse)
+            self._wide.learn(rows, *place, -loss)
         else:
-            self._ridge.learn(dense(one.rows), 0, action, 1.0 - loss)
+            self._ridge.learn(dense(rows), *place, self.best - loss)
 
 
 class OracleLearner(Learner):

@@ -28,6 +28,8 @@ class Stored(Parametrised, ABC):
 
     takes_sparse: bool = False
     """Whether features may be `Sparse` rows; for others they are made dense."""
+    sparse_from: int = 1
+    """So are rows of fewer columns."""
 
     constants: ClassVar[Mapping[str, float]] = {}
     """Class attributes that shape play but are no parameters: a file keeps them as they were, none above its limit."""
@@ -127,7 +129,9 @@ class Stored(Parametrised, ABC):
                 together, width, sparse = context
                 if type(together) is not bool or type(sparse) is not bool or type(width) is not int or width < 1:
                     raise ValueError(f"context must be a layout, a width and a kind, got {quoted(context)}")
-                learner._start(Shape(together, width, sparse and learner.takes_sparse, width == CODES), archive.room)
+                learner._start(
+                    Shape(together, width, sparse and learner._keeps_sparse(width), width == CODES), archive.room
+                )
                 learner._restore(archive)
                 learner._journal.begin()  # that there was nothing is no longer kept
             archive.done()
@@ -145,6 +149,10 @@ class Stored(Parametrised, ABC):
         self._state.check()
         for one in self._learners:
             one._check()
+
+    @abstractmethod
+    def _keeps_sparse(self, width: int) -> bool:
+        """Whether sparse rows of so many columns stay so."""
 
     def _check(self) -> None:
         """Raise a ValueError where parts of the state contradict each other."""

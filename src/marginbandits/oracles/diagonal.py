@@ -7,6 +7,12 @@ The score of a row z then has
 and a round touches the columns that its row fills, and no others. With a `share`, a column that was never seen is
 known as well as if it had been seen so often in rows like this one, whatever their scale and however many they fill.
 
+`DiagonalRidge` is ridge regression so: a round r of the row z moves m_j by (r - <m, z>) z_j/A_j/(1 + Σ z_i²/A_i), and
+A_j by z_j².
+
+What is diagonal takes every column's evidence for its own, though the others of the row had their share in it, and so
+is soon too sure of itself. Its prior is therefore weaker by `PRIOR` than that of an exact one.
+
 >>> import numpy as np
 >>> from marginbandits.contexts import as_sparse, per_action
 >>> weights = Diagonal(n_blocks=2, n_features=3, prior=0.5)
@@ -26,14 +32,26 @@ from marginbandits.contexts import Batch, Sparse
 from marginbandits.state import SQUARES, Field, Journal, Record, zeros
 from marginbandits.types import Array
 
-__all__ = ["LARGEST", "Diagonal", "prior_of", "score_all", "score_one", "within"]
+__all__ = [
+    "LARGEST",
+    "PRIOR",
+    "Diagonal",
+    "DiagonalRidge",
+    "clipped",
+    "prior_of",
+    "regress",
+    "score_all",
+    "score_one",
+    "within",
+]
 
 Places = npt.NDArray[np.int64]
 _LEAST = 1e-20
 """Rows of a smaller mean square count as if they had this one: their weights remain numbers."""
 _FARTHEST = 1e30
 LARGEST = 1e15
-"""The largest value that `within` leaves."""
+"""The largest value that `clipped` leaves."""
+PRIOR = 0.25
 
 
 class Diagonal(Record):
@@ -56,6 +74,10 @@ class Diagonal(Record):
         score_all(self.mean, self.precision, self.share, *given, means, deviations)
         return means, deviations
 
+    def scores_within(self, batch: Batch) -> tuple[Array, Array]:
+        """The same, of rows that are `clipped`."""
+        return self.scores(Batch(within(batch), batch.shared, batch.starts, batch.mask))
+
     def keep(self, block: int, columns: Places) -> None:
         """Put into the journal what a round is about to change."""
         self.journal.keep(self.mean, (block, columns))
@@ -70,11 +92,55 @@ class Diagonal(Record):
         }
 
 
+class DiagonalRidge(Diagonal):
+    """Ridge regression whose A is diagonal, and what `Ridge` says of it."""
+
+    def __init__(self, n_blocks: int, n_features: int, regularisation: float) -> None:
+        super().__init__(n_blocks, n_features, PRIOR * regularisation)
+
+    def predict(self, batch: Batch) -> Array:
+        """<m, z> for each action of each context."""
+        return self.scores_within(batch)[0]
+
+    def variance(self, batch: Batch) -> Array:
+        """Σ z_j²/A_j for each action of each context."""
+        return np.square(self.scores_within(batch)[1])
+
+    def learn(self, rows: Sparse, at: int, block: int, target: float) -> None:
+        """Add row `at` as one observation to a block."""
+        columns, values = rows.row(at)
+        self.keep(block, columns)
+        regress(self.mean[block], self.precision[block], columns, values, target)
+
+
 def within(batch: Batch) -> Sparse:
-    """Rows whose squares, over any precision, are numbers that can be told apart."""
+    """Rows that are `clipped`."""
     rows = batch.rows
     assert isinstance(rows, Sparse)
-    return Sparse(np.clip(rows.values, -LARGEST, LARGEST), rows.columns, rows.starts, rows.width)
+    return Sparse(clipped(rows.values), rows.columns, rows.starts, rows.width)
+
+
+@kernel
+def clipped(values: Array) -> Array:
+    """A row whose squares, over any precision, are numbers that can be told apart."""
+    out = np.empty(values.shape[0])
+    for k in range(values.shape[0]):
+        out[k] = min(max(values[k], -LARGEST), LARGEST)
+    return out
+
+
+@kernel
+def regress(mean: Array, precision: Array, columns: Places, values: Array, target: float) -> None:
+    """One observation of a block, on what a row has filled."""
+    row = clipped(values)
+    n, error, variance = row.shape[0], target, 0.0
+    for k in range(n):
+        error -= mean[columns[k]] * row[k]
+        variance += row[k] * row[k] / precision[columns[k]]
+    step = error / (1.0 + variance)
+    for k in range(n):
+        mean[columns[k]] += step * row[k] / precision[columns[k]]
+        precision[columns[k]] += row[k] * row[k]
 
 
 @kernel

@@ -12,6 +12,9 @@ For K x d contexts the scores share one θ and are dependent. There the posterio
 ξ_j drawn once, θ_j = θ + v Cᵀξ_j, and the law is the share of particles that each action wins: a function of what has
 been learnt and of the context alone, so again what is logged is what is played.
 
+Sparse rows of many columns are learnt with a diagonal A (`oracles.diagonal`); there what is predicted is -ℓ, and one
+normal moves all scores together, as in `LogisticTS`.
+
 Agrawal & Goyal (2013), "Thompson sampling for contextual bandits with linear payoffs".
 
 >>> agent = LinTS(n_actions=2, seed=0)
@@ -33,10 +36,12 @@ from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.factors import dot, square_norm
 from marginbandits.features import Features
+from marginbandits.laws import move_together, moved_together
 from marginbandits.learners.base import Parts
 from marginbandits.learners.options import MaybeActionCount, Options
-from marginbandits.learners.regression import RidgeLearner, learn_ridge
+from marginbandits.learners.regression import RidgeLearner, learn_ridge, learn_wide
 from marginbandits.learners.swift import compiled_rounds
+from marginbandits.oracles.diagonal import clipped, score_one
 from marginbandits.policies import race_of_normals
 from marginbandits.state import Field, zeros
 from marginbandits.types import Array, Mask
@@ -49,17 +54,26 @@ Places = npt.NDArray[np.int64]
 
 @kernel
 def _law_one(columns: Places, row: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    models, _, _, scale, mean, deviation, work = state
+    models, _, _, _, scale, mean, deviation, work = state
     for a in range(mask.shape[0]):
         mean[a] = dot(models[a, -1], row)
         deviation[a] = scale * math.sqrt(square_norm(models[a], row))
     return bool(race_of_normals(mean, deviation, mask, work, law))
 
 
+@kernel
+def _law_wide(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    means, precisions, mean, deviation, scale = state
+    score_one(means, precisions, 0.0, columns, clipped(values), mean, deviation)
+    for a in range(law.shape[0]):
+        deviation[a] *= scale
+    return bool(move_together(mean, deviation, starts, mask, law))
+
+
 class LinTS(RidgeLearner):
     """Posterior sampling on ridge regression; `scale` is v, the posterior's width; `n_particles` is for K x d only."""
 
-    _compiled: ClassVar[Any] = compiled_rounds((_law_one, learn_ridge))
+    _compiled: ClassVar[Any] = compiled_rounds((_law_one, learn_ridge), (_law_wide, learn_wide))
 
     @validated
     def __init__(
@@ -77,16 +91,21 @@ class LinTS(RidgeLearner):
         self.n_particles = n_particles
 
     def _arrays(self) -> tuple[Any, ...]:
-        return *super()._arrays(), self.scale, *np.empty((3, self.n_actions))
+        work = () if self._wide is not None else np.empty((3, self.n_actions))
+        return *super()._arrays(), self.scale, *work
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         parts = super()._begin(shape, n_features)
+        if self._wide is not None:
+            return parts
         self._directions = zeros((self.n_particles if shape.shared else 0, n_features))
         self._rng.standard_normal(out=self._directions)
         return {**parts, "directions": Field(self._directions, -100.0, 100.0)}
 
     def _law(self, one: Batch) -> Array:
-        mean = self._ridge.predict(one)
+        mean = self._scores(one)
+        if self._wide is not None:
+            return moved_together(mean, self.scale * self._widths(one), one)
         if not one.shared:
             return policies.largest_of_normals(mean, self.scale * np.sqrt(self._ridge.variance(one)), one.mask)
         draws = mean + self.scale * self._directions @ (dense(one.rows) @ self._ridge.factor[0].T).T

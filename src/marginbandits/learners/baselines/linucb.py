@@ -10,6 +10,9 @@ A⁻¹, √(zᵀA⁻¹z) <= Σ |z_j| √c_j. Compiled rounds take the exact widt
 those only which that bound does not put below it. A⁻¹ only shrinks, so c may lag behind it, and what is played is the
 same to the bit.
 
+Sparse rows of many columns are learnt with a diagonal A (`oracles.diagonal`), and there what is predicted is -ℓ: most
+of what a row holds was never seen, and of a reward it would be predicted to win nothing.
+
 Li, Chu, Langford & Schapire (2010), "A contextual-bandit approach to personalized news article recommendation".
 
 >>> agent = LinUCB(n_actions=3, seed=0)
@@ -29,10 +32,11 @@ from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, dense
 from marginbandits.factors import dot, square_norm
 from marginbandits.features import Features
-from marginbandits.laws import greedy_each
+from marginbandits.laws import greedy, greedy_each
 from marginbandits.learners.options import MaybeActionCount, Options
-from marginbandits.learners.regression import RidgeLearner, learn_ridge
+from marginbandits.learners.regression import RidgeLearner, learn_ridge, learn_wide
 from marginbandits.learners.swift import compiled_rounds
+from marginbandits.oracles.diagonal import clipped, score_one
 from marginbandits.types import Array, Mask
 from marginbandits.validation import Real, validated
 
@@ -64,7 +68,7 @@ def _play(
 
 @kernel
 def _law_one(columns: Places, row: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    models, _, _, alpha, _, _, roots = state
+    models, _, _, _, alpha, _, _, roots = state
     best, first = -np.inf, -1
     for a in range(law.shape[0]):
         law[a] = dot(models[a, -1], row)
@@ -89,16 +93,25 @@ def _learn_one(
     columns: Places, row: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
 ) -> None:
     learn_ridge(columns, row, action, loss, probability, mask, noise, state)
-    room, least, own, roots = state[1], state[4], state[5][action], state[6][action]
+    room, least, own, roots = state[1], state[5], state[6][action], state[7][action]
     for j in range(row.shape[0]):
         own[j] = max(own[j] - (1.0 + room[-1]) * room[j] * room[j], least)
         roots[j] = np.sqrt(own[j])
 
 
+@kernel
+def _law_wide(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    means, precisions, _, deviation, alpha = state
+    score_one(means, precisions, 0.0, columns, clipped(values), law, deviation)
+    for a in range(law.shape[0]):
+        law[a] += alpha * deviation[a]
+    return bool(greedy_each(law, starts, mask, law))
+
+
 class LinUCB(RidgeLearner):
     """Optimism on ridge regression: `alpha` widths of confidence, `regularisation` λ."""
 
-    _compiled: ClassVar[Any] = compiled_rounds((_law_one, _learn_one))
+    _compiled: ClassVar[Any] = compiled_rounds((_law_one, _learn_one), (_law_wide, learn_wide))
 
     @validated
     def __init__(
@@ -114,6 +127,8 @@ class LinUCB(RidgeLearner):
         self.alpha = alpha
 
     def _arrays(self) -> tuple[Any, ...]:
+        if self._wide is not None:
+            return *super()._arrays(), self.alpha
         slack = SLACK / self.regularisation
         factor = self._ridge.factor
         variances = np.full(self._ridge.theta.shape, 1.0 / self.regularisation + slack)
@@ -125,6 +140,8 @@ class LinUCB(RidgeLearner):
         return self.alpha * super()._widths(batch)
 
     def _laws(self, batch: Batch) -> Array:
+        if self._wide is not None:
+            return greedy(self._scores(batch) + self._widths(batch), batch)
         laws = np.empty(len(batch.mask))
         rows = dense(batch.rows)
         if not _play(self._ridge.models, rows, batch.shared, batch.starts, self.alpha, batch.mask, laws):

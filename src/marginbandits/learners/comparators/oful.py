@@ -43,6 +43,7 @@ class OFUL(RidgeLearner):
     """Optimism within the ellipsoid that holds θ* with probability 1 - δ in all rounds."""
 
     competes: ClassVar[bool] = False
+    takes_sparse = False  # its ellipsoid is that of an exact A
 
     @validated
     def __init__(

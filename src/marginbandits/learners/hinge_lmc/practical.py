@@ -209,7 +209,7 @@ class HingeLMC(Learner):
         rounds = self._monitor.rounds if self._wide is None else float(self._wide.rounds[0])
         floor = self.smoothing / (n * math.sqrt(max(rounds, 1.0)))
         if self._wide is not None:
-            means, deviations = self._wide.scores(one)
+            means, deviations = self._wide.spread(one)
             hopeful = means + self.hope * self.temperature * deviations
             return laws.floored(laws.greedy(hopeful, one), one, floor)
         if self._networks is not None:
@@ -222,7 +222,7 @@ class HingeLMC(Learner):
 
     def _widths(self, batch: Batch) -> Array:
         if self._wide is not None:
-            deviations = self.temperature * self._wide.scores(batch)[1]
+            deviations = self.temperature * self._wide.spread(batch)[1]
         elif self._networks is not None:
             deviations = self._networks.scores(batch)[1]
         else:

@@ -9,9 +9,9 @@ which is all that is played. A round moves w to the least of ½ Σ A_j (w_j - w_
 as it moves every particle of the narrow form (`samplers.particles.absorb`), and A_j grows by z_j² times the cost's
 curvature there: nothing, beyond the margin, if the round agrees.
 
-What is diagonal takes every column's evidence for its own, though the others of the row had their share in it, and so
-is too sure of itself. Played is therefore `SPREAD` times the deviation, from a prior weaker by `PRIOR`: what that is
-worth on text is in docs/text.md, where temperature=0.02 and regularisation=0.8 take it back.
+What is diagonal is too sure of itself (`oracles.diagonal`). Played is therefore `SPREAD` times the deviation, from a
+prior weaker by `PRIOR`: what that is worth on text is in docs/text.md, where temperature=0.02 and regularisation=0.8
+take it back.
 
 Crammer, Kulesza & Dredze (2009), "Adaptive regularization of weight vectors".
 """
@@ -27,15 +27,14 @@ from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Sparse
 from marginbandits.laws import greedy_over_floor
 from marginbandits.learners.swift import compiled_rounds
-from marginbandits.oracles.diagonal import LARGEST, Diagonal, score_one, within
+from marginbandits.oracles.diagonal import PRIOR, Diagonal, clipped, score_one
 from marginbandits.samplers.particles import absorb
 from marginbandits.state import Field
 from marginbandits.types import Array, Mask
 
 __all__ = ["WIDE_ROUNDS", "WidePosterior"]
 
-
-PRIOR, SPREAD = 0.25, 5.0
+SPREAD = 5.0
 Places = npt.NDArray[np.int64]
 
 
@@ -44,10 +43,10 @@ def _absorb_filled(
     means: Array, precisions: Array, columns: Places, values: Array, loss: float, margin: float, squared: bool
 ) -> None:
     """Move a block to where its posterior and the round together are least, on what a row has filled."""
-    n = values.shape[0]
-    mean, gain, row, variance = np.empty((1, n)), np.empty(n), np.empty(n), 0.0
+    n, row = values.shape[0], clipped(values)
+    mean, gain, variance = np.empty((1, n)), np.empty(n), 0.0
     for k in range(n):
-        mean[0, k], row[k] = means[columns[k]], min(max(values[k], -LARGEST), LARGEST)
+        mean[0, k] = means[columns[k]]
         gain[k] = row[k] / precisions[columns[k]]
         variance += row[k] * gain[k]
     for k in range(n):
@@ -65,10 +64,7 @@ def _absorb_filled(
 @kernel
 def _law_one(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
     means, precisions, rounds, _, _, hope, smoothing, score, deviation = state
-    row = np.empty(values.shape[0])
-    for k in range(values.shape[0]):
-        row[k] = min(max(values[k], -LARGEST), LARGEST)
-    score_one(means, precisions, 0.0, columns, row, score, deviation)
+    score_one(means, precisions, 0.0, columns, clipped(values), score, deviation)
     for a in range(mask.shape[0]):
         score[a] += hope * SPREAD * deviation[a]
     floor = smoothing / (mask.shape[0] * math.sqrt(max(rounds[0], 1.0)))
@@ -94,9 +90,9 @@ class WidePosterior(Diagonal):
         super().__init__(n_blocks, n_features, PRIOR * regularisation)
         self.rounds = np.zeros(1)
 
-    def scores(self, batch: Batch) -> tuple[Array, Array]:
+    def spread(self, batch: Batch) -> tuple[Array, Array]:
         """Of each action: the mean of its score, and its deviation at temperature 1."""
-        means, deviations = super().scores(Batch(within(batch), batch.shared, batch.starts, batch.mask))
+        means, deviations = self.scores_within(batch)
         return means, SPREAD * deviations
 
     def learn(self, one: Batch, action: int, loss: float, margin: float, squared: bool) -> None:

@@ -113,7 +113,7 @@ class SmoothFTL(Learner):
     def _scores(self, one: Batch) -> tuple[Array, Array]:
         """Of each action, by its leader, and their widths."""
         if self._wide is not None:
-            return self._wide.scores(one)
+            return self._wide.spread(one)
         rows = dense(one.rows)
         if one.shared:
             scores = rows @ self._fits[0].T
@@ -125,7 +125,7 @@ class SmoothFTL(Learner):
         n, seen = len(one.mask), self._reservoir.seen if self._wide is None else self._wide.seen
         floor = self.smoothing / (n * math.sqrt(max(1, seen.sum())))
         if self._wide is not None:
-            scores, widths = self._wide.scores(one)
+            scores, widths = self._wide.spread(one)
             return laws.floored(laws.greedy(scores + self.alpha * widths, one), one, floor)
         law = np.empty(n)
         if not play_one(dense(one.rows), one.shared, one.starts, one.mask, self._fits, self.alpha, floor, law):

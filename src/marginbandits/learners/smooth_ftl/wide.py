@@ -52,9 +52,9 @@ class WideLeaders(Diagonal):
         """Rounds of each block."""
         return self.counts[:, _SEEN]
 
-    def scores(self, batch: Batch) -> tuple[Array, Array]:
+    def spread(self, batch: Batch) -> tuple[Array, Array]:
         """Of each action: its score, and the width of that."""
-        scores, widths = super().scores(Batch(within(batch), batch.shared, batch.starts, batch.mask))
+        scores, widths = self.scores_within(batch)
         return scores, SPREAD * widths
 
     def put(self, one: Batch, action: int, loss: float) -> None:

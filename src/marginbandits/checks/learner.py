@@ -223,7 +223,7 @@ def any_order_and_delay(build: Build) -> None:
         two.learn(context, decision, reward=1.0 - loss)
         three.learn(sparse.csr_array(context[None]), decision, loss)
     expect(same_arrays(one.state(), two.state()), "a reward must teach what 1 - loss teaches")
-    if getattr(one, "takes_sparse", False) and getattr(one, "sparse_from", 1) == 1:  # these may be scaled, and kept, in another way
+    if getattr(one, "takes_sparse", False) and getattr(one, "sparse_from", 1) == 1:  # scaled and kept in their own way
         found = np.array([three.law(sparse.csr_array(context[None])) for context, _, _ in waiting])
         expect(np.isfinite(found).all() and np.allclose(found.sum(1), 1.0), "laws of sparse rows must stay laws")
     else:

@@ -7,7 +7,7 @@ together, of (K(d + 1))² numbers.
 from collections.abc import Sequence
 from typing import Any
 
-from beside.data import Array, Data, named, ridge_rows
+from beside.data import Data, named, ridge_rows
 from beside.player import Settings
 
 DISTRIBUTION = "coba"
@@ -48,10 +48,10 @@ class Coba:
             self.bandit = kind(features=["a", "ax"], **shared)
         self.places = {action: i for i, action in enumerate(self.actions)}
 
-    def round(self, x: Any, losses: Array) -> int:
+    def round(self, x: Any, losses: list[float]) -> int:
         chosen, probability, *more = self.bandit.predict(x, self.actions)
         action = self.places[chosen]
-        self.bandit.learn(x, chosen, float(1.0 - losses[action]), probability, **(more[0] if more else {}))
+        self.bandit.learn(x, chosen, 1.0 - losses[action], probability, **(more[0] if more else {}))
         return action
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from beside.data import Array, Data, ridge_rows
+from beside.data import Data, ridge_rows
 from beside.player import Settings
 
 DISTRIBUTION = "contextualbandits"
@@ -49,7 +49,7 @@ class ContextualBandits:
             )
         self.fitted = False
 
-    def round(self, x: Any, losses: Array) -> int:
+    def round(self, x: Any, losses: list[float]) -> int:
         action = int(np.asarray(self.bandit.predict(x)).item()) if self.fitted else 0
         self.bandit.partial_fit(x, np.array([action]), np.array([1.0 - losses[action]]))
         self.fitted = True

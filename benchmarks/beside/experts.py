@@ -38,7 +38,7 @@ class Ours:
             seed=self.seed,
         )
 
-    def round(self, x: Any, losses: Array) -> int:
+    def round(self, x: Any, losses: list[float]) -> int:
         decision = self.agent.act(x)
         self.agent.learn(x, decision, losses[decision.action])
         return int(decision.action)
@@ -59,7 +59,7 @@ class PlainNumPy:
         self.rate = (2.0 * np.log(EXPERTS) / (n_actions * HORIZON)) ** 0.5
         self.cost = np.zeros(EXPERTS)
 
-    def round(self, x: Any, losses: Array) -> int:
+    def round(self, x: Any, losses: list[float]) -> int:
         votes = (self.flat @ x).reshape(self.shape).argmax(1)
         q = np.exp(-self.rate * (self.cost - self.cost.min()))
         law = np.bincount(votes, q, self.shape[1]) / q.sum()

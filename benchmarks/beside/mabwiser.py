@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from beside.data import Array, Data, ridge_rows
+from beside.data import Data, ridge_rows
 from beside.player import Settings
 
 DISTRIBUTION = "mabwiser"
@@ -37,9 +37,9 @@ class MABWiser:
         self.bandit = MAB(list(range(n_actions)), rule, seed=self.seed)
         self.fitted = False
 
-    def round(self, x: Any, losses: Array) -> int:
+    def round(self, x: Any, losses: list[float]) -> int:
         if not self.fitted:
-            self.bandit.fit(np.zeros(1, int), 1.0 - losses[:1], x)
+            self.bandit.fit(np.zeros(1, int), np.array([1.0 - losses[0]]), x)
             self.fitted = True
             return 0
         action = int(self.bandit.predict(x))

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from beside.data import Array, Data, ridge_rows
+from beside.data import Data, ridge_rows
 from beside.player import Settings
 
 DISTRIBUTION = "obp"
@@ -56,7 +56,7 @@ class OpenBanditPipeline:
             dim=n_features + 1, n_actions=n_actions, random_state=self.seed, **self.settings
         )
 
-    def round(self, x: Any, losses: Array) -> int:
+    def round(self, x: Any, losses: list[float]) -> int:
         action = int(self.bandit.select_action(x)[0])
         self.bandit.update_params(action, self.stretch * (1.0 - losses[action]), x)
         return action

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from beside.data import Array, Data
+from beside.data import Data
 from beside.player import Settings
 
 DISTRIBUTION = "marginbandits"
@@ -28,7 +28,7 @@ class Ours:
 
         self.agent = getattr(mb, self.explorer)(n_actions, seed=self.seed, **self.settings)
 
-    def round(self, x: Any, losses: Array) -> int:
+    def round(self, x: Any, losses: list[float]) -> int:
         decision = self.agent.act(x)
         self.agent.learn(x, decision, losses[decision.action])
         return int(decision.action)

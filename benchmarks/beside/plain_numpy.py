@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from beside.data import Array, Data, ridge_rows
+from beside.data import Data, ridge_rows
 from beside.player import Settings
 
 DISTRIBUTION = "numpy"
@@ -27,7 +27,7 @@ class PlainNumPy:
         self.inverse = np.stack([np.eye(d)] * n_actions)
         self.b, self.theta = np.zeros((2, n_actions, d))
 
-    def round(self, x: Any, losses: Array) -> int:
+    def round(self, x: Any, losses: list[float]) -> int:
         u = self.inverse @ x
         action = int(np.argmax(self.theta @ x + self.alpha * np.sqrt(u @ x)))
         self.inverse[action] -= np.outer(u[action], u[action]) / (1.0 + u[action] @ x)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from beside.data import Array, Data
+from beside.data import Data
 
 Settings = dict[str, Any]
 """One way to set a peer up; of several, the one that loses least in a trial is measured."""
@@ -20,7 +20,7 @@ class Player(Protocol):
         """A learner that knows nothing yet."""
         ...
 
-    def round(self, x: Any, losses: Array) -> int:
+    def round(self, x: Any, losses: list[float]) -> int:
         """Plays one round, learns the loss of what was played, and says what it was."""
         ...
 

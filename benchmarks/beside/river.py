@@ -6,7 +6,7 @@ Its prior must be 1 and its bonus is the deviation of a reward, √((1 + x'A⁻�
 from collections.abc import Sequence
 from typing import Any
 
-from beside.data import STRETCH, Array, Data, ridge_rows
+from beside.data import STRETCH, Data, ridge_rows
 from beside.player import Settings
 
 DISTRIBUTION = "river"
@@ -29,7 +29,7 @@ class River:
         self.arms = list(range(n_actions))
         self.bandit = bandit.LinUCBDisjoint(seed=self.seed, **self.settings)
 
-    def round(self, x: Any, losses: Array) -> int:
+    def round(self, x: Any, losses: list[float]) -> int:
         action = int(self.bandit.pull(self.arms, context=x))
         self.bandit.update(action, x, 1.0 - losses[action])
         return action

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from beside.data import Array, Data, named
+from beside.data import Data, named
 from beside.player import Settings
 
 DISTRIBUTION = "vowpalwabbit"
@@ -58,7 +58,7 @@ class VowpalWabbit:
         self.actions = [f"|a a{action}" for action in range(n_actions)]
         self.draw = random.Random(self.seed).random
 
-    def round(self, x: Any, losses: Array) -> int:
+    def round(self, x: Any, losses: list[float]) -> int:
         read = self.model.parse([x, *self.actions]) if self.by_line else x
         law = self.model.predict(read)
         left, action = self.draw(), 0

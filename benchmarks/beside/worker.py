@@ -33,11 +33,11 @@ def like(data: Data, n: int) -> Data:
 def rounds(build: Any, data: Data, seconds: float) -> tuple[int, float]:
     """Plays one round after another, at most so many seconds; gives how many, and the mean loss."""
     player = build()
-    given = player.prepare(data)
+    turns = list(zip(player.prepare(data), data.losses.tolist(), strict=True))
     player.start(data.n_actions, data.contexts.shape[1])
     loss, played, end = 0.0, 0, time.perf_counter() + seconds
     clock, cpu = time.perf_counter(), time.process_time()
-    for x, losses in zip(given, data.losses, strict=True):
+    for x, losses in turns:
         loss += losses[player.round(x, losses)]
         played += 1
         if time.perf_counter() > end:

@@ -4,6 +4,7 @@ import numpy as np
 
 from marginbandits.learners import finite_class, hedge
 from marginbandits.learners.hinge_lmc import diagnostics
+from marginbandits.projections import ball
 from marginbandits.types import Array, Mask
 from tests.naive.twin import Places, mask_of, pick, some, twin
 
@@ -30,6 +31,17 @@ def _products(rng: np.random.Generator) -> tuple[Table, Table, bool, Table]:
 def linear(table: Table, rows: Table, shared: bool, scores: Table) -> None:
     for a in range(len(scores)):
         scores[a] = rows[a if shared else 0].astype(float) @ table[0 if shared else a]
+
+
+def _rows(rng: np.random.Generator) -> tuple[Array, bool]:
+    scale = pick(rng, 0.0, 1e-200, 0.3, 1.0, 1e3, 1e200)
+    return scale * some(rng, pick(rng, 1, 3), pick(rng, 1, 4)), pick(rng, True, False)
+
+
+@twin(finite_class._shortened, _rows, tolerance=SINGLE)
+def shortened(rows: Array, centred: bool) -> Array:
+    short = ball(rows, 1.0)
+    return short - short.mean(0) * centred
 
 
 def values_of(scores: Table, kind: int, margin: float, mask: Mask) -> Array:

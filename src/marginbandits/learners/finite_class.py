@@ -24,7 +24,6 @@ import numpy.typing as npt
 
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Shape, dense
-from marginbandits.projections import ball
 from marginbandits.scores import Finite, Linear, SharedLinear
 from marginbandits.state import Field, zeros
 from marginbandits.types import Array
@@ -71,23 +70,21 @@ class FiniteClass:
         """Lay the class out for contexts of this shape; returns what was drawn, to be saved."""
         self._table, self.bound = self._built(shape, n_features, rng)
         self._scores: Table = zeros((self.n_actions, self.size), np.float32)
-        self._seen: Array | None = None  # the context whose scores are in the table
+        self._seen: bytes | None = None  # the context whose scores are in the table
         return {"table": Field(self._table, -self.radius, self.radius)} if self.number else {}
 
     def scores(self, one: Batch) -> Table:
         """K x N, valid until the next call; of the context scored last they are there: `learn` mostly follows `act`."""
         rows = dense(one.rows)
-        if self._seen is not None and np.array_equal(self._seen, rows):
+        seen = rows.tobytes()
+        if self._seen == seen:
             return self._scores
         self._seen = None
         if self.functions is not None:
             self._scores[...] = self.functions.values(rows if one.shared else rows[0]).T
         else:
-            short = ball(rows, 1.0)
-            if one.shared and self.centred:
-                short -= short.mean(0)
-            linear_scores(self._table, short.astype(np.float32), one.shared, self._scores)
-        self._seen = rows.copy()
+            linear_scores(self._table, _shortened(rows, one.shared and self.centred), one.shared, self._scores)
+        self._seen = seen
         return self._scores
 
     def _built(self, shape: Shape, n_features: int, rng: np.random.Generator) -> tuple[Table, float]:
@@ -125,6 +122,30 @@ def _checked_weights(weights: npt.NDArray[Any], n_actions: int, centred: bool) -
         raise ValueError(f"regressors must be finite numbers within ±{1.0 / TINY:g}")
     given = weights.astype(float)
     return given - given.mean(1, keepdims=True) if centred and given.ndim == 3 else given
+
+
+@kernel
+def _shortened(rows: Array, centred: bool) -> Table:
+    """Rows shortened to norm 1; and less their mean, where scores are to sum to zero."""
+    n, d = rows.shape
+    short = np.empty((n, d))
+    for i in range(n):
+        largest, squares = 1.0, 0.0  # so that squares cannot overflow
+        for j in range(d):
+            largest = max(largest, abs(rows[i, j]))
+        for j in range(d):
+            squares += (rows[i, j] / largest) ** 2
+        scale = min(1.0, 1.0 / (largest * np.sqrt(squares))) if squares > 0.0 else 1.0
+        for j in range(d):
+            short[i, j] = scale * rows[i, j]
+    for j in range(d if centred else 0):
+        mean = 0.0
+        for i in range(n):
+            mean += short[i, j]
+        mean /= n
+        for i in range(n):
+            short[i, j] -= mean
+    return short.astype(np.float32)
 
 
 @kernel

@@ -21,6 +21,7 @@ from tests.naive import (
     swift,
     tables,
     trees,
+    wide_ridge,
 )
 from tests.naive.references import (
     OnlineRegression,
@@ -73,4 +74,5 @@ __all__ = [
     "tables",
     "trees",
     "two_sided_cost",
+    "wide_ridge",
 ]

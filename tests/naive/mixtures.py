@@ -41,7 +41,7 @@ def _rows(rng: np.random.Generator) -> tuple[Array, bool]:
 @twin(finite_class._shortened, _rows, tolerance=SINGLE)
 def shortened(rows: Array, centred: bool) -> Array:
     short = ball(rows, 1.0)
-    return short - short.mean(0) * centred
+    return np.asarray(short - short.mean(0) * centred)
 
 
 def values_of(scores: Table, kind: int, margin: float, mask: Mask) -> Array:

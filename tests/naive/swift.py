@@ -34,10 +34,11 @@ NOWHERE = np.empty(0, np.int64)
 
 
 def _ridges(rng: np.random.Generator) -> tuple[Any, ...]:
-    """K models and room to work in."""
+    """K models, room to work in, and what a loss of 0 is worth."""
     d = pick(rng, 1, 3, 5)
     factor = np.stack([np.tril(some(rng, d, d), -1) + np.diag(rng.uniform(0.5, 2.0, d)) for _ in range(K)])
-    return np.concatenate([factor, some(rng, K, 1, d)], axis=1), np.zeros(2 * d + 1), np.zeros((0, 0))
+    models = np.concatenate([factor, some(rng, K, 1, d)], axis=1)
+    return models, np.zeros(2 * d + 1), np.zeros((0, 0)), pick(rng, 0.0, 1.0)
 
 
 def _oracles(rng: np.random.Generator) -> tuple[Any, ...]:
@@ -74,8 +75,8 @@ def _to_learn(state: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ..
 def learn_ridge(
     columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
 ) -> None:
-    models, room, unkept = state
-    slow.observe_row(models[action], values, 1.0, 1.0 - loss - float(models[action, -1] @ values), room, unkept)
+    models, room, unkept, best = state
+    slow.observe_row(models[action], values, 1.0, best - loss - float(models[action, -1] @ values), room, unkept)
 
 
 @twin(regression.learn_oracle, lambda rng: _to_learn(_oracles(rng), rng))
@@ -247,16 +248,16 @@ def _bounded(rng: np.random.Generator) -> tuple[Any, ...]:
 
 @twin(linucb._law_one, lambda rng: _to_play(_bounded(rng), rng))
 def linucb_law(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    return bool(slow.play(state[0], values[None], False, starts, state[3], mask, law))
+    return bool(slow.play(state[0], values[None], False, starts, state[4], mask, law))
 
 
 @twin(linucb._learn_one, lambda rng: _to_learn(_bounded(rng), rng), tolerance=1e-7)
 def linucb_learn(
     columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
 ) -> None:
-    models, room, unkept, _, least, variances, roots = state
+    models, room, unkept, best, _, least, variances, roots = state
     before = (models[action, :-1] ** 2).sum(0)
-    learn_ridge(columns, values, action, loss, probability, mask, noise, (models, room, unkept))
+    learn_ridge(columns, values, action, loss, probability, mask, noise, (models, room, unkept, best))
     variances[action] -= before - (models[action, :-1] ** 2).sum(0)
     roots[action] = np.sqrt(np.maximum(variances[action], least, out=variances[action]))
 
@@ -265,7 +266,7 @@ def linucb_learn(
 def epsilon_law(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
     slow.predict(state[0], values[None], False, starts, law)
     greedy_each(np.round(law, 9), starts, mask, law)
-    explored(law, starts, mask, state[3], -1.0)
+    explored(law, starts, mask, state[4], -1.0)
     return True
 
 
@@ -310,7 +311,7 @@ def _rising(rng: np.random.Generator) -> tuple[Any, ...]:
 
 @twin(lints._law_one, lambda rng: _rising(rng), tolerance=1e-6, scratch=["state"])
 def lints_law(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    models, _, _, scale, mean, width, work = state
+    models, _, _, _, scale, mean, width, work = state
     slow.predict(models, values[None], False, starts, mean)
     slow.variance(models, values[None], False, starts, width)
     return bool(race_of_normals(mean, np.maximum(scale * np.sqrt(width), 1e-9), mask, work, law))

@@ -74,7 +74,7 @@ class TestWidthsOfLinUCB:
         batch = per_action(learner._map.transform(fresh), 4)
         scores = (plain.predict(batch) + 0.5 * np.sqrt(plain.variance(batch))).reshape(-1, 4)
         assert np.array_equal(np.argmax(learner.laws(fresh), 1), scores.argmax(1))
-        widest = learner._swift._arrays[2][5]
+        widest = learner._swift._arrays[2][6]
         assert (widest >= (plain.factor**2).sum(1)).all()
         assert (widest <= (plain.factor**2).sum(1) * (1 + 1e-9) + 2e-9 / regularisation).all()
 

@@ -35,7 +35,8 @@ def test_linucb_agrees_with_a_plain_numpy_loop() -> None:
 
 def test_epsilon_greedy_explores_exactly_epsilon() -> None:
     agent = mb.EpsilonGreedy(4, epsilon=0.2, seed=0)
-    agent.learn([1.0, 2.0], mb.Decision(2, 0.25), reward=1.0)
+    for action in range(4):
+        agent.learn([1.0, 2.0], mb.Decision(action, 0.25), reward=float(action == 2))
     law = agent.act([1.0, 2.0]).distribution
     assert law is not None
     assert np.allclose(law, [0.05, 0.05, 0.85, 0.05])

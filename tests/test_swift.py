@@ -129,7 +129,7 @@ def test_a_parameter_that_is_set_is_obeyed() -> None:
     agent = mb.EpsilonGreedy(2, epsilon=0.5, seed=0)
     x = np.array([1.0, 2.0])
     for i in range(5):
-        agent.learn(x + i, mb.Decision(0, 1.0), 0.0)
+        agent.learn(x + i, mb.Decision(1, 1.0), 1.0)
     assert agent.law(x).tolist() == [0.75, 0.25]
     agent.epsilon = 0.0
     assert agent.law(x).tolist() == mb.loads(agent.dumps()).law(x).tolist() == [1.0, 0.0]

@@ -54,10 +54,10 @@ def test_scores_of_both_layouts() -> None:
     rows = [row([0, 3], [1.0, 2.0]), row([], []), row([9], [-1.0])]
     dense = np.concatenate([one.dense() for one in rows])
     expected = dense @ posterior.mean[0], SPREAD * np.sqrt(dense**2 @ (1 / posterior.precision[0]))
-    for found, wanted in zip(posterior.scores(shared(rows)), expected, strict=True):
+    for found, wanted in zip(posterior.spread(shared(rows)), expected, strict=True):
         assert found == pytest.approx(wanted)
     for i, one in enumerate(rows):
-        means, deviations = posterior.scores(per_action(one, 1))
+        means, deviations = posterior.spread(per_action(one, 1))
         assert (means[0], deviations[0]) == pytest.approx((expected[0][i], expected[1][i]))
 
 

@@ -35,7 +35,7 @@ def test_leaders_are_those_of_the_narrow_form(margin: float, monkeypatch: pytest
     assert leaders.mean[1] == pytest.approx(exact, abs=1e-4)
     assert not leaders.mean[0].any()
     assert leaders.precision[1] == pytest.approx(0.5 + (rows**2).sum(0))
-    score, width = leaders.scores(per_action(row([2], [3.0], 8), 2))
+    score, width = leaders.spread(per_action(row([2], [3.0], 8), 2))
     assert (score[1], width[1]) == pytest.approx(
         (3 * exact[2], SPREAD * 3 / np.sqrt(leaders.precision[1, 2])), abs=1e-3
     )

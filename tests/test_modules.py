@@ -3,6 +3,7 @@
 All of it is skipped where PyTorch is not installed, but for what is said then.
 """
 
+import copy
 import gc
 import importlib.util
 import pickle
@@ -183,7 +184,7 @@ def test_another_body_or_none_is_refused() -> None:
 def test_a_body_that_does_not_fit_is_refused_and_nothing_has_happened() -> None:
     agent = mb.HingeLMC(2, scores=_networks(_mlp(d=5)), seed=0)
     before = agent.dumps()
-    with pytest.raises(ValueError, match="body cannot take rows of 2 columns"):
+    with pytest.raises(ValueError, match="body cannot learn from rows of 2 columns"):
         agent.learn([0.1, 0.2], mb.Decision(0, 0.5), 1.0)
     assert agent.dumps() == before
 
@@ -222,3 +223,143 @@ def test_experts_and_oracles_take_a_body_too() -> None:
     follower = mb.FaithfulSmoothFTL(2, horizon=100, margin=0.3, oracle=oracle, features=mb.Standardise(bias=False))
     _play(follower, 40)
     assert mb.loads(follower.dumps(), body=_mlp()).dumps() == follower.dumps()
+
+
+@needs_torch
+def test_what_is_done_to_the_module_later_changes_nothing() -> None:
+    """Nor does a file need its weights, or need it to be loaded at all but for its shape: a window begins anew."""
+    import torch
+
+    body = _mlp()
+    oracle = NetworkERM(0.3, networks=_networks(body), passes=3)
+    agents: list[mb.Learner] = [
+        mb.HingeLMC(2, scores=_networks(body), window=50, seed=0),
+        mb.FaithfulSmoothFTL(2, horizon=400, margin=0.3, oracle=oracle, features=mb.Standardise(bias=False), seed=0),
+    ]
+    for agent in agents:
+        _play(agent, 40)
+        saved, twin = agent.dumps(), pickle.loads(pickle.dumps(agent))
+        with torch.no_grad():
+            body[0].weight.add_(1.0)
+        body[1] = torch.nn.Linear(16, 3)
+        again = mb.loads(saved, body=_mlp(seed=1))
+        body[1] = torch.nn.ReLU()
+        assert agent.dumps() == again.dumps() == saved
+        assert _play(agent, 120, seed=2) == _play(again, 120, seed=2) == _play(twin, 120, seed=2)
+        assert agent.dumps() == again.dumps() == twin.dumps()
+
+
+@needs_torch
+def test_what_is_frozen_and_what_is_no_parameter_stays() -> None:
+    import torch
+
+    torch.manual_seed(0)
+
+    class Body(torch.nn.Module):  # type: ignore[misc, name-defined, unused-ignore]
+        def __init__(self) -> None:
+            super().__init__()
+            self.frozen, self.trained = torch.nn.Linear(2, 8).requires_grad_(False), torch.nn.Linear(8, 8)
+            self.register_buffer("asked", torch.zeros(1))
+            self.last: Any = None
+
+        def forward(self, x: Any) -> Any:
+            self.asked.add_(1.0)
+            self.last = torch.relu(self.trained(self.frozen(x.float()))) + self.asked
+            return self.last
+
+    agent: Any = mb.HingeLMC(2, scores=_networks(Body()), seed=0)
+    _play(agent, 60)
+    shape = agent._networks.ensemble.shape
+    assert list(shape.first) == ["trained.weight", "trained.bias"]
+    assert agent.predict([0.1, 0.2]).tolist() == agent.predict([0.1, 0.2]).tolist()
+    twin, again = copy.deepcopy(agent), mb.loads(agent.dumps(), body=Body())
+    assert _play(agent, 20) == _play(twin, 20) == _play(again, 20)
+    still: Any = mb.HingeLMC(2, scores=_networks(Body().requires_grad_(False)), seed=0)
+    _play(still, 40)
+    follower = mb.FaithfulSmoothFTL(
+        2, horizon=99, margin=0.3, oracle=NetworkERM(0.3, networks=_networks(Body()), passes=3), seed=0
+    )
+    _play(follower, 40)
+
+
+@needs_torch
+def test_each_body_of_several_is_handed_in() -> None:
+    import torch
+
+    def mixture() -> mb.Mixture:
+        bodies = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.Tanh()), torch.nn.Linear(2, 4)
+        experts: list[Any] = [
+            mb.NetworksExpert(networks=_networks(body), after=10, features=mb.Standardise(bias=False))
+            for body in bodies
+        ]
+        return mb.Mixture(2, experts=experts, seed=0)
+
+    agent = mixture()
+    _play(agent, 30)
+    saved = agent.dumps()
+    bodies = [torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.Tanh()), torch.nn.Linear(2, 4)]
+    again = mb.loads(saved, body=bodies)
+    assert _play(agent, 30) == _play(again, 30)
+    with pytest.raises(ValueError, match="must be a list of the 2 it was saved with, in their order, got 1"):
+        mb.loads(saved, body=bodies[1])
+
+
+@needs_torch
+def test_a_body_that_could_not_learn_is_refused_before_anything_is_learnt() -> None:
+    import torch
+
+    class Short(torch.nn.Module):  # type: ignore[misc, name-defined, unused-ignore]
+        def __init__(self, rows: int | None, dtype: str = "float32", columns: int = 3) -> None:
+            super().__init__()
+            self.columns = columns
+            self.linear, self.rows, self.dtype = torch.nn.Linear(2, 3), rows, dtype
+
+        def forward(self, x: Any) -> Any:
+            return self.linear(x)[: self.rows, : self.columns].to(getattr(torch, self.dtype))
+
+    bad = {
+        "cannot learn from rows": [
+            torch.nn.TransformerEncoderLayer(2, 1, 8, batch_first=True),
+            torch.nn.Embedding(5, 3),
+        ],
+        "must give a row of float32 for each row": [
+            Short(2),
+            Short(None, "float64"),
+            Short(None, columns=0),
+        ],
+    }
+    for message, bodies in bad.items():
+        for body in bodies:
+            agent = mb.Mixture(
+                2,
+                experts=[
+                    mb.RidgeExpert(),
+                    mb.NetworksExpert(networks=_networks(body), features=mb.Standardise(bias=False)),
+                ],
+                seed=0,
+            )
+            with pytest.raises(ValueError, match=message):
+                agent.learn([0.1, 0.2], mb.Decision(0, 0.5), 1.0)
+
+
+@needs_torch
+@pytest.mark.parametrize("own", [False, True])
+def test_the_caller_s_modes_are_of_no_concern(own: bool) -> None:
+    import torch
+
+    scores = _networks(_mlp()) if own else mb.Networks(n_networks=3, minibatch=32, device="torch:cpu")
+    usual, other = (mb.HingeLMC(2, scores=scores, seed=0) for _ in range(2))
+    _play(usual, 30)
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.inference_mode():
+            _play(other, 30)
+            loaded = mb.loads(other.dumps(), body=_mlp() if own else None)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    with torch.no_grad():
+        again = pickle.loads(pickle.dumps(loaded))
+        assert usual.dumps() == other.dumps() == again.dumps()
+        lost = [_play(agent, 40, seed=1) for agent in (other, loaded, again)]
+    assert lost == [_play(usual, 40, seed=1)] * 3
+    assert usual.dumps() == other.dumps() == loaded.dumps() == again.dumps()

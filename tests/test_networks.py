@@ -377,3 +377,69 @@ def test_a_leader_of_another_class_than_at_first_cannot_be_saved() -> None:
     _play(agent, 10)
     with pytest.raises(ValueError, match="only a NetworkLeader of shape"):
         agent.dumps()
+
+
+def test_contexts_of_any_size_that_others_take_are_taken() -> None:
+    """Features without scales of their own: widths are kept in double precision, as particles are."""
+    agent = mb.HingeLMC(2, features=mb.Identity(), scores=mb.Networks(n_networks=2, width=8), seed=0)
+    for t in range(20):
+        agent.learn([0.1, 0.2, 0.3], mb.Decision(t % 2, 0.5), 0.3)
+    agent.learn([1e19, 0.0, 1e60], mb.Decision(0, 0.5), 0.3)
+    agent.act([0.1, 0.2, 0.3])
+    assert mb.loads(agent.dumps()).dumps() == agent.dumps()
+
+
+@pytest.mark.parametrize("memory", [50, 64, 1000])
+def test_replay_keeps_each_round_s_action_when_actions_come(memory: int) -> None:
+    """Rows are put into today's scales at round 128; the row of a round is its own still."""
+    agent: Any = mb.HingeLMC(actions=["a", "b"], scores=mb.Networks(n_networks=2, width=4, memory=memory), seed=0)
+    contexts = np.random.default_rng(0).normal(size=(128, 2)) * [1.0, 30.0]
+    for t, x in enumerate(contexts):
+        if t == 80:
+            agent.add_action("c")
+        agent.learn(x, mb.Decision("ab"[t % 2], 0.5), float(t % 2))
+    told = agent._networks.ensemble
+    rows = told._seen(agent._map.transform(contexts))
+    kept = {row.tobytes(): (t % 2, float(t % 2)) for t, row in enumerate(rows)}
+    found = [(told.rows[i].tobytes(), int(told.actions[i]), float(told.losses[i])) for i in range(told.held)]
+    assert len(found) == min(memory, 128)
+    assert sum(kept.get(row) == (action, loss) for row, action, loss in found) == len(found)
+
+
+def test_what_could_not_be_loaded_or_learnt_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = mb.HingeLMC(2, scores=mb.Networks(minibatch=10_000, width=512), seed=0)
+    agent.learn([0.1, 0.2], mb.Decision(0, 0.5), 1.0)
+    assert mb.loads(agent.dumps()).dumps() == agent.dumps()  # what a step works in is no part of it
+    monkeypatch.setattr("marginbandits.state.LIMIT", 100 * 2**20)
+    large = mb.Networks(n_networks=1, width=4000, minibatch=8)
+    oracle = NetworkERM(0.3, networks=large)
+    for learner in (
+        mb.HingeLMC(2, scores=large, seed=0),
+        mb.FaithfulSmoothFTL(2, horizon=9, margin=0.3, oracle=oracle),
+    ):
+        with pytest.raises(ValueError, match="more than the limit"):
+            learner.learn([0.1, 0.2], mb.Decision(0, 0.5), 1.0)
+
+
+@pytest.mark.parametrize(("depth", "rate"), [(8, 1e3), (20, 30.0), (2, 1e6)])
+def test_a_step_after_which_nothing_could_be_played_is_refused(depth: int, rate: float) -> None:
+    agent = mb.HingeLMC(2, scores=mb.Networks(n_networks=2, depth=depth, rate=rate), seed=0)
+    refused = 0
+    for t in range(40):
+        x, before = [0.1 * t % 1, 0.3], agent.dumps()
+        try:
+            agent.learn(x, mb.Decision(0, 0.5), 1.0)
+        except FloatingPointError:
+            refused += 1
+            assert agent.dumps() == before
+        agent.act(x)
+    assert refused
+    assert mb.loads(agent.dumps()).dumps() == agent.dumps()
+
+
+def test_an_oracle_says_that_its_rate_is_too_large() -> None:
+    oracle = NetworkERM(0.3, networks=mb.Networks(n_networks=1, depth=2, rate=1e6), passes=20)
+    rng = np.random.default_rng(0)
+    rows, blocks = rng.normal(size=(40, 2)), rng.integers(2, size=40)
+    with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match="rate=1e\\+06 is too large"):
+        oracle.fit(rows, blocks, rng.random(40), np.ones(40), np.zeros((2, 2)))

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import hashlib
 import io
 import weakref
 from pathlib import Path
@@ -232,3 +233,10 @@ def test_what_was_learnt_is_given_back_when_its_learner_goes(learner: Any) -> No
         assert not any(record() for record in records)
     finally:
         gc.enable()
+
+
+def test_bytes_are_the_same_under_every_python() -> None:
+    """A hash of a file speaks of what was learnt: of no release of Python, and of no system."""
+    archive = saving.Archive({"learner": "x"}, {"a": np.arange(3.0), "b": np.zeros((2, 2), np.float32)})
+    digest = hashlib.sha256(archive.to_bytes()).hexdigest()
+    assert digest == "0455ddd33728417222e7f7c936bf6e69d43fb94e116f30f69085ab0d256dac4b"

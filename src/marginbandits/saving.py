@@ -76,9 +76,12 @@ class Archive:
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as file:
             for name, array in contents.items():
-                member = zipfile.ZipInfo(f"{name}.npy")  # of 1980: the same state is the same bytes
-                with file.open(member, "w", force_zip64=True) as to:
-                    np.lib.format.write_array(to, np.ascontiguousarray(array), allow_pickle=False)
+                # Of 1980, and written at once, as sizes that are not known yet are written differently by each Python
+                # 3.11: the same state is the same bytes.
+                member, whole = zipfile.ZipInfo(f"{name}.npy"), io.BytesIO()
+                member.create_system = 3
+                np.lib.format.write_array(whole, np.ascontiguousarray(array), allow_pickle=False)
+                file.writestr(member, whole.getbuffer())
         return out.getvalue()
 
     @classmethod
@@ -114,19 +117,8 @@ class Archive:
 
     def take_given(self) -> dict[str, Any]:
         """The description of the object, with the arrays it was built with in place."""
-        description = dict(self.header)
-        if isinstance(description.get("parameters"), dict):
-            given = {name: value for name, value in description["parameters"].items() if value == {"array": name}}
-            kept = {name: self.arrays.pop(f"given.{name}").copy() for name in given}
-            description["parameters"] = {**description["parameters"], **kept}
-        return description
-
-    def change(self, name: str, to: Callable[[Any], Any]) -> bool:
-        """Make something else of every parameter of this name, of every part, where `to` gives more than None.
-
-        Returns whether there is any.
-        """
-        return _changed(self.header.get("parameters"), name, to)
+        parameters = self.header.get("parameters")
+        return {**self.header, "parameters": _filled(parameters, self.arrays)}
 
     def constants(self, known: Iterable[str]) -> dict[str, Any]:
         """The constants kept, which must be those that are known."""
@@ -209,8 +201,16 @@ def write_text(path: Path, text: str) -> None:
     write_target(path, text.encode("utf-8", "backslashreplace"))
 
 
+def change(description: Mapping[str, Any], name: str, to: Callable[[Any], Any]) -> bool:
+    """Make something else of every parameter of this name, of every part, where `to` gives more than None.
+
+    Returns whether there is any.
+    """
+    return _changed(description.get("parameters"), name, to)
+
+
 def describe(thing: object) -> Any:
-    """A parametrised object, or a plain value holding some, as JSON."""
+    """A parametrised object, or a plain value holding some, as JSON and arrays."""
     if isinstance(thing, Parametrised):
         given = thing.as_data() if isinstance(thing, Part) else thing.parameters()
         arguments = {name: describe(value) for name, value in given.items()}
@@ -333,6 +333,31 @@ def told(error: Exception) -> str:
     """What an error says, on one line or two."""
     text = " ".join(str(error)[:1000].split()) or type(error).__name__
     return text if len(text) <= 300 else text[:300] + "…"
+
+
+def lifted(value: Any, arrays: dict[str, Numbers], name: str = "given") -> Any:
+    """A description without its arrays, which are put where they are found again by the path to them."""
+    if isinstance(value, np.ndarray):
+        arrays[name] = value
+        return {"array": name}
+    if isinstance(value, dict):
+        return {key: lifted(one, arrays, f"{name}.{key}") for key, one in value.items()}
+    if isinstance(value, list):
+        return [lifted(one, arrays, f"{name}.{i}") for i, one in enumerate(value)]
+    return value
+
+
+def _filled(value: Any, arrays: dict[str, Numbers]) -> Any:
+    """What was `lifted`, with its arrays, each of which is taken out."""
+    if isinstance(value, dict) and value.keys() == {"array"}:
+        if value["array"] not in arrays:
+            raise ValueError(f"{quoted(value['array'])} must be one of the arrays")
+        return arrays.pop(value["array"]).copy()
+    if isinstance(value, dict):
+        return {key: _filled(one, arrays) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_filled(one, arrays) for one in value]
+    return value
 
 
 def _changed(value: Any, name: str, to: Callable[[Any], Any]) -> bool:

@@ -38,6 +38,7 @@ __all__ = [
     "State",
     "TooLargeError",
     "aligned",
+    "refuse_large",
     "room",
     "zeros",
 ]
@@ -84,6 +85,12 @@ def zeros(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> npt.NDAr
     if left is not None:
         _left.set(left - size)
     return aligned(shape, dtype)
+
+
+def refuse_large(what: str, size: int) -> None:
+    """Raise in words where something that is made later would take more than `LIMIT` bytes."""
+    if size > LIMIT:
+        raise TooLargeError(f"{what} takes {_words(size)}")
 
 
 def aligned(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:

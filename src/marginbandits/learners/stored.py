@@ -94,17 +94,17 @@ class Stored(Parametrised, ABC):
         parameters = self.parameters()
         if isinstance(self.seed, np.random.Generator):
             parameters["seed"] = None  # what was drawn from it is saved below; the generator itself is the caller's
-        given = {name: value for name, value in parameters.items() if isinstance(value, np.ndarray)}
-        described = {name: saving.describe(value) for name, value in parameters.items() if name not in given}
+        given: dict[str, saving.Numbers] = {}
+        described = {name: saving.describe(value) for name, value in parameters.items()}
         header = {
-            **saving.describe(self),
+            "class": saving.public_name(type(self)),
             "version": saving.version(),
-            "parameters": {**described, **{name: {"array": name} for name in given}},
+            "parameters": saving.lifted(described, given),
             "constants": {name: saving.constant(self, name, limit) for name, limit in self.constants.items()},
             "context": None if self._shape is None else [self._shape.shared, self._shape.width, self._shape.sparse],
             "generators": {"draws": self._draws.bit_generator.state, "rng": self._rng.bit_generator.state},
         }
-        archive = saving.Archive(header, {f"given.{name}": array for name, array in given.items()})
+        archive = saving.Archive(header, given)
         archive.put_state({} if self._state is None else self._fields(), self._taken)
         return archive
 
@@ -117,9 +117,10 @@ class Stored(Parametrised, ABC):
     def _loaded(cls, content: bytes, name: str, device: str | None, body: Any) -> Self:
         archive = saving.Archive.from_bytes(content, name)
         try:
-            _hand_in(archive, device, body)
+            description = archive.take_given()
+            _hand_in(description, device, body)
             with room(archive.room):
-                learner = saving.rebuild(archive.take_given(), cls)
+                learner = saving.rebuild(description, cls)
             learner.seed = archive.header["parameters"].get("seed")
             for constant, value in archive.constants(learner.constants).items():
                 known = getattr(learner, constant)
@@ -179,20 +180,32 @@ class Stored(Parametrised, ABC):
         return twin
 
 
-def _hand_in(archive: saving.Archive, device: str | None, body: Any) -> None:
-    """Put networks that were saved on another device, and give them the body that files do not hold."""
+def _hand_in(description: dict[str, Any], device: str | None, body: Any) -> None:
+    """Put networks that were saved on another device, and give them the bodies that files do not hold."""
+    found: list[dict[str, Any]] = []
 
     def placed(was: Any) -> Any:
         from marginbandits.scores.devices import NAMES  # most files have no networks
 
         return device if was in NAMES else None
 
+    def counted(was: Any) -> None:
+        found.extend([was] if isinstance(was, dict) and "module" in was else [])
+
     def bodied(was: Any) -> Any:
-        from marginbandits.scores.modules import like
+        from marginbandits.scores.modules import restored
 
-        return like(body, was["module"]) if isinstance(was, dict) and was.keys() == {"module"} else None
+        return restored(next(bodies), was) if isinstance(was, dict) and "module" in was else None
 
-    if device is not None and not archive.change("device", placed):
+    if device is not None and not saving.change(description, "device", placed):
         raise ValueError(f"device={quoted(device)} is for learners that have networks, and this one has none")
-    if not archive.change("body", bodied) and body is not None:
+    saving.change(description, "body", counted)
+    if body is not None and not found:
         raise ValueError(f"body={type(body).__name__} is for networks that were saved with one, and there are none")
+    if body is None and found:
+        raise ValueError("it was saved with a body of its own: hand it in again, load(…, body=module)")
+    given = body if isinstance(body, list | tuple) else [body] * bool(found)
+    if len(given) != len(found):
+        raise ValueError(f"body must be a list of the {len(found)} it was saved with, in their order, got {len(given)}")
+    bodies = iter(given)
+    saving.change(description, "body", bodied)

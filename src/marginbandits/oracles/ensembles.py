@@ -38,7 +38,7 @@ import numpy.typing as npt
 from marginbandits.compiled import kernel
 from marginbandits.scores.devices import Held
 from marginbandits.scores.networks import Networks, Room, namespace
-from marginbandits.state import COUNT, Field, Journal, Record, zeros
+from marginbandits.state import COUNT, Field, Journal, Record, refuse_large, zeros
 from marginbandits.surrogates import two_sided_slope
 from marginbandits.types import Array
 
@@ -78,17 +78,19 @@ class Ensemble(Record):
         self.first, self.every = begin, max(every, recipe.every)
         self.shape = recipe._shaped(n_features, n_outputs)
         self._scale = math.sqrt(n_features)  # features have norm about 1; networks want columns of about 1
-        size = max(1, min(recipe.memory, _ROOM // n_features))
         self._device = recipe._device()
         held = 6 if recipe.sampler == "bootstrap" else 2  # weights, and what AdamW remembers, each twice
-        self._device.refuse(4 * (held * self.shape.dimension + self.shape.roomy(recipe.minibatch)))
+        size = 4 * (held * self.shape.dimension + self.shape.roomy(recipe.minibatch))
+        refuse_large(f"a step on {recipe.minibatch:,} rounds", size)
+        self._device.refuse(size)
         self._now = self._fresh()
         self._spare = self._fresh()  # what the next step writes: the round can then be taken back without a copy
-        self._room = self._work()
-        self.rows: Small = zeros((size, n_features), np.float32)
-        self.actions = zeros((size,), np.int64)
-        self.losses: Small = zeros((size,), np.float32)
-        self.counted = zeros((size, recipe.n_networks), np.uint8)
+        self._room: Room | None = None  # until the first step: it is no part of what a file must have room for
+        n_rounds = max(1, min(recipe.memory, _ROOM // n_features))
+        self.rows: Small = zeros((n_rounds, n_features), np.float32)
+        self.actions = zeros((n_rounds,), np.int64)
+        self.losses: Small = zeros((n_rounds,), np.float32)
+        self.counted = zeros((n_rounds, recipe.n_networks), np.uint8)
         self.counts = np.array([seed, 0, 0, 0], np.int64)
         self.begin()
         self.attach(Journal())
@@ -98,16 +100,8 @@ class Ensemble(Record):
         kept = 2 if self.recipe.sampler == "bootstrap" else 0
         return Held(self._device, zeros((n,), np.float32), zeros((kept, n), np.float32))
 
-    def _work(self) -> Room:
-        room: Room = self.shape.room(self.recipe.minibatch, device=self._device)
-        return room
-
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_room": None}  # a device's own arrays do not travel
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._room = self._work()
 
     @property
     def parameters(self) -> Small:
@@ -165,15 +159,16 @@ class Ensemble(Record):
         self.rows[at], self.actions[at], self.losses[at] = self._seen(row), action, loss
         self.counted[at] = np.minimum(chance.poisson(1.0, self.counted.shape[1]), 255)
         self.counts[_ROUNDS] = rounds = min(rounds + 1, COUNT)
-        self.counts[_KEPT] += 1
+        self.counts[_KEPT] = min(int(self.counts[_KEPT]) + 1, COUNT)
         if rounds >= self.first and rounds % self.every == 0:
             self._step(chance)
 
-    def rescale(self, i: int, row: Array) -> None:
-        """What the row of the i-th round is in the scales of today."""
-        at = i % len(self.rows)
-        self.journal.keep(self.rows, at)
-        self.rows[at] = self._seen(row)
+    def rescale(self, ago: int, row: Array) -> None:
+        """What the row of a round is in the scales of today, if it is still kept; of the last one `ago` is 1."""
+        if ago <= self.held:
+            at = (int(self.counts[_KEPT]) - ago) % len(self.rows)
+            self.journal.keep(self.rows, at)
+            self.rows[at] = self._seen(row)
 
     def _step(self, chance: np.random.Generator) -> None:
         held, n = self.held, self.recipe.minibatch
@@ -196,7 +191,8 @@ class Ensemble(Record):
                 parameters += recipe.temperature * math.sqrt(2.0 * h / N) * noise
             if recipe.norm is not None:
                 self.shape.bounded(parameters, recipe.norm)
-            good = math.isfinite(float(parameters.sum())) and math.isfinite(float(adam.sum()))
+            newest = self.shape.forward(parameters, self._device.there(self.rows[chosen[:1]]))[-1]  # or none could act
+            good = all(math.isfinite(float(one.sum())) for one in (parameters, adam, newest))
         if not good:
             raise FloatingPointError(f"the networks' numbers are no longer finite: rate={recipe.rate:g} is too large")
         self._now, self._spare = self._spare, self._now
@@ -204,7 +200,8 @@ class Ensemble(Record):
 
     def _gradient(self, chosen: npt.NDArray[np.int64]) -> Any:
         """Of the mean cost of these rounds, as often as each network counts them."""
-        room, there, parameters = self._room, self._device.there, self._now.there()[0]
+        there, parameters = self._device.there, self._now.there()[0]
+        room = self._room = self._room or self.shape.room(self.recipe.minibatch, device=self._device)
         values = self.shape.forward(parameters, there(self.rows[chosen]), room)
         own = slice(None), there(np.arange(len(chosen))), there(self.actions[chosen])
         losses = there(self.losses[chosen])

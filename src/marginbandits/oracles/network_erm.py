@@ -30,7 +30,7 @@ from marginbandits.oracles.ensembles import FARTHEST, adamw, adamw_of_arrays
 from marginbandits.saving import Part
 from marginbandits.scores.devices import Device, Held
 from marginbandits.scores.networks import Networks
-from marginbandits.state import Journal, zeros
+from marginbandits.state import Journal, refuse_large, zeros
 from marginbandits.types import Array
 from marginbandits.validation import Instance, Integer, Real, validated
 
@@ -46,9 +46,10 @@ class NetworkLeader:
     weights: npt.NDArray[np.float32]
 
     def scores(self, rows: Array) -> Array:
-        """For each row and block, in double precision: rows then score as they do in a batch."""
+        """For each row and block, in double precision where it can be: rows then score as they do in a batch."""
+        exact = self.shape.exact
         seen, there = np.clip(np.asarray(rows, float), -FARTHEST, FARTHEST), self.device.there
-        found = self.shape.forward(there(self.weights.astype(float)), there(seen))[-1]
+        found = self.shape.forward(there(self.weights.astype(exact)), there(seen.astype(exact)))[-1]
         return np.asarray(self.device.here(found).mean(0))
 
 
@@ -72,6 +73,7 @@ class NetworkERM(Part):
     def begin(self, n_blocks: int, n_features: int) -> NetworkLeader:
         """The leader before any: weights that are all 0, and so are its scores."""
         shape = self.networks._shaped(n_features, n_blocks)
+        refuse_large("what is looked for", 4 * (8 * shape.dimension + shape.roomy(self.networks.minibatch)))
         return NetworkLeader(shape, self.networks._device(), zeros((shape.dimension,), np.float32))
 
     def fit(
@@ -82,7 +84,7 @@ class NetworkERM(Part):
         shape, rng, device = recipe._shaped(d, n_blocks), np.random.default_rng(self.seed), recipe._device()
         device.refuse(4 * (6 * shape.dimension + shape.roomy(recipe.minibatch)))
         now, after = (
-            Held(device, np.zeros(shape.dimension, np.float32), np.zeros((2, shape.dimension), np.float32))
+            Held(device, zeros((shape.dimension,), np.float32), zeros((2, shape.dimension), np.float32))
             for _ in range(2)
         )
         now.here()[0][...] = shape.drawn(rng)
@@ -118,4 +120,7 @@ class NetworkERM(Part):
                 if recipe.norm is not None:
                     shape.bounded(out[0], recipe.norm)
                 now, after = after, now
-        return NetworkLeader(shape, device, now.here()[0])
+        found = now.here()[0]
+        if not np.isfinite(found).all():
+            raise FloatingPointError(f"the networks' numbers are no longer finite: rate={recipe.rate:g} is too large")
+        return NetworkLeader(shape, device, found)

@@ -75,7 +75,8 @@ class Torch(Device):
 
     def there(self, array: Numbers) -> Any:
         """Over the same memory on the CPU, else a copy."""
-        return self.xp.from_numpy(array).to(self._where)
+        with self.xp.inference_mode(False):  # else what a caller in that mode begins could not be learnt later
+            return self.xp.from_numpy(array).to(self._where)
 
     def here(self, array: Any) -> Numbers:
         """Over the same memory on the CPU, else a copy."""

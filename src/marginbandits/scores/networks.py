@@ -99,14 +99,20 @@ class Networks(Part):
         self.temperature = temperature
         self.norm = norm
         self.device = device
-        self.body = body
+        self.body = None
         self._device()
+        if body is not None:
+            from marginbandits.scores.modules import taken
+
+            self.body = taken(body)
 
     def as_data(self) -> dict[str, Any]:
-        """The parameters as a file keeps them: of a body names and shapes."""
-        from marginbandits.scores.modules import outline
+        """The parameters as a file keeps them: of a body names, shapes and weights."""
+        if self.body is None:
+            return self.parameters()
+        from marginbandits.scores.modules import saved
 
-        return {**self.parameters(), "body": None if self.body is None else {"module": outline(self.body)}}
+        return {**self.parameters(), "body": saved(self.body)}
 
     def _device(self) -> Device:
         """Where they compute; refused where it is not to be had."""
@@ -138,6 +144,9 @@ class Room(NamedTuple):
 
 class Perceptrons:
     """E networks of layers of these sizes, and where in one flat array each layer is."""
+
+    exact: npt.DTypeLike = np.float64
+    """The precision that scores are computed in where rows are to score as they do in a batch."""
 
     def __init__(self, n_networks: int, sizes: Sequence[int]) -> None:
         self.n_networks, self.sizes = n_networks, tuple(sizes)

@@ -37,10 +37,18 @@ class NetworkPosterior(Record):
     """An ensemble, with a score for each action or one for a row of K x d contexts, and what was played where."""
 
     def __init__(
-        self, recipe: Networks, n_blocks: int, n_features: int, *, seed: int, surrogate: str, margin: float
+        self,
+        recipe: Networks,
+        n_blocks: int,
+        n_features: int,
+        *,
+        seed: int,
+        surrogate: str,
+        margin: float,
+        precision: type[np.floating[Any]],
     ) -> None:
         self.ensemble = Ensemble(recipe, n_features, n_blocks, seed=seed, surrogate=surrogate, margin=margin)
-        self.played = Ridge(n_blocks, n_features, RIDGE, np.float32)
+        self.played = Ridge(n_blocks, n_features, RIDGE, precision)
         self.monitor = Monitor()
         self._margin = margin
         self.attach(Journal())
@@ -84,7 +92,7 @@ class NetworkPosterior(Record):
         self.played.begin()
         for i, (rows, at, block) in enumerate(found):
             self.played.learn(self.played._like(rows), at, block, 0.0)
-            self.ensemble.rescale(i, rows[at])
+            self.ensemble.rescale(len(found) - i, rows[at])
 
     def fields(self) -> Mapping[str, Field]:
         """The live state."""

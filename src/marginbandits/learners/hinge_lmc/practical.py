@@ -133,15 +133,21 @@ class HingeLMC(Learner):
         self._networks = None
         if self._wide is not None:
             return {"wide": self._wide}
+        # What is named has scales of its own, and columns of about one: single precision is enough for it.
+        number = np.float32 if isinstance(self.features, str) else np.float64
         if self.scores is not None:
-            seed = int(self._rng.integers(COUNT))
-            given = self.scores, n_blocks, n_features
-            self._networks = NetworkPosterior(*given, seed=seed, surrogate=self.surrogate, margin=self.margin)
+            self._networks = NetworkPosterior(
+                self.scores,
+                n_blocks,
+                n_features,
+                seed=int(self._rng.integers(COUNT)),
+                surrogate=self.surrogate,
+                margin=self.margin,
+                precision=number,
+            )
             self._monitor = self._networks.monitor
             return {"networks": self._networks}
         self._target = self.margin if self._squared else 1.0
-        # What is named has scales of its own, and columns of about one: single precision is enough for it.
-        number = np.float32 if isinstance(self.features, str) else np.float64
         self._ridge = Ridge(n_blocks, n_features, self.regularisation, number)
         self._reservoir = Reservoir(n_blocks, self.memory, n_features, number)
         self._particles: Array = zeros((n_blocks, self.n_particles, n_features), number)

@@ -167,3 +167,53 @@ def test_filled_columns() -> None:
             whole[:, columns] = values
             assert np.array_equal(whole, some)
     assert filled(as_sparse(x))[1].shape == (3, 2)
+
+
+@pytest.mark.parametrize("learner", [mb.SquareCB, mb.LogisticTS, mb.LinUCB, mb.HingeLMC])
+def test_a_row_is_the_same_in_every_form(learner: Any) -> None:
+    """As most rows come, with long indices, out of order, with zeros, in single precision: the same run to the bit."""
+
+    def forms(row: Any) -> Iterator[Any]:
+        yield row
+        yield scipy.sparse.csr_matrix(row)
+        yield scipy.sparse.csr_array((row.data, row.indices.astype(np.int64), row.indptr.astype(np.int64)), row.shape)
+        yield scipy.sparse.csr_array((row.data[::-1], row.indices[::-1], row.indptr), row.shape)
+        yield scipy.sparse.csr_array(
+            (np.append(row.data, 0.0), np.append(row.indices, D - 1), [0, row.nnz + 1]), row.shape
+        )
+        yield row.astype(np.float32)
+        yield row.tocoo()
+        yield scipy.sparse.coo_array(row.toarray()[0])
+
+    rng = np.random.default_rng(0)
+    rows = scipy.sparse.csr_array(rng.integers(-3, 4, (60, D)) * (rng.random((60, D)) < 0.4) * [*[1.0] * (D - 1), 0.0])
+    found = set()
+    for i in range(8):
+        agent = learner(K, seed=0)
+        for t in range(60):
+            x = list(forms(rows[t : t + 1]))[i]
+            decision = agent.act(x)
+            agent.learn(x, decision, float(decision.action != t % K))
+        found.add(agent.dumps())
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("learner", [mb.SquareCB, mb.LinUCB])
+def test_a_row_that_is_unlike_those_before_is_refused(learner: Any) -> None:
+    agent, row = learner(K, seed=0), scipy.sparse.csr_array(([1.0, 2.0], [1, 3], [0, 2]), (1, D))
+    agent.learn(row, mb.Decision(0, 0.5), 1.0)
+    before = agent.dumps()
+    beyond = row.copy()
+    beyond.indices[1] = D
+    bad = {
+        "sound sparse matrix": [beyond],
+        "must be finite": [row * np.nan, row * 1e101],
+        "as before": [scipy.sparse.csr_array(row.toarray()[:, :-1]), scipy.sparse.vstack([row] * K)],
+    }
+    for message, contexts in bad.items():
+        for context in contexts:
+            with pytest.raises(ValueError, match=message):
+                agent.act(context)
+            with pytest.raises(ValueError, match=message):
+                agent.learn(context, mb.Decision(0, 0.5), 1.0)
+    assert agent.dumps() == before

@@ -50,6 +50,7 @@ __all__ = [
     "several",
     "shared",
     "stacked",
+    "usual_row",
 ]
 
 CODES = 2**49
@@ -59,6 +60,7 @@ LARGEST = 1e100
 """Context values beyond this are refused: their squares would overflow in every method's arithmetic."""
 
 _MOST_ROWS = 10**7
+_COMPRESSED = scipy.sparse.csr_array, scipy.sparse.csr_matrix
 _NUMBERS = Numbers(finite=False, empty=True, booleans=True)
 
 Places: TypeAlias = npt.NDArray[np.int64]
@@ -314,11 +316,10 @@ def _from_scipy(matrix: Any) -> Sparse:
         raise ValueError(f"context must have at most {_MOST_ROWS:,} rows, got shape {matrix.shape}")
     if matrix.shape[-1] >= CODES:
         raise ValueError(f"context must have fewer than 2^49 columns, got shape {matrix.shape}")
-    if matrix.format == "csr" and matrix.ndim == 2 and matrix.data.dtype is FLOAT64:
-        given = matrix.data, matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
-        n, width = matrix.shape
-        if all(one.flags.carray and one.ndim == 1 for one in given) and _is_sound(*given, n, width, LARGEST):
-            return Sparse(*given, width)  # as most are; whatever is wrong with others is found below
+    if matrix.format == "csr" and matrix.ndim == 2:
+        given = _sound(matrix, *matrix.shape)
+        if given is not None:
+            return Sparse(*given, matrix.shape[1])  # as most are; whatever is wrong with others is found below
     try:
         rows = scipy.sparse.csr_array(matrix.reshape(1, -1) if matrix.ndim == 1 else matrix, dtype=float)
         rows.check_format()  # SciPy itself believes whatever a matrix was made of, and compiled code would follow it
@@ -333,6 +334,22 @@ def _from_scipy(matrix: Any) -> Sparse:
         place = f"row {np.searchsorted(rows.indptr, bad[0], 'right') - 1}, column {rows.indices[bad[0]]}"
         raise ValueError(f"context has {rows.data[bad[0]]} at {place}; it must be finite, within ±1e100")
     return Sparse(rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64), rows.shape[1])
+
+
+def usual_row(context: Any, width: int) -> tuple[Array, Places, Places] | None:
+    """Values, columns and starts of one sparse row, if it is as most are: of so many columns, in order."""
+    if type(context) not in _COMPRESSED or context.shape != (1, width):
+        return None
+    return _sound(context, 1, width)
+
+
+def _sound(matrix: Any, n: int, width: int) -> tuple[Array, Places, Places] | None:
+    """Values, columns and starts of n rows, if nothing is to be done to them; places are copies."""
+    values, columns, starts = matrix.data, matrix.indices, matrix.indptr
+    if not (values.dtype is FLOAT64 and values.flags.carray and values.ndim == columns.ndim == starts.ndim == 1):
+        return None
+    columns, starts = columns.astype(np.int64), starts.astype(np.int64)
+    return (values, columns, starts) if _is_sound(values, columns, starts, n, width, LARGEST) else None
 
 
 def as_sparse(rows: Rows) -> Sparse:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits import laws
-from marginbandits.contexts import FLOAT64, Batch, Rows, dense, per_action, several, shared
+from marginbandits.contexts import FLOAT64, Batch, Rows, dense, per_action, several, shared, usual_row
 from marginbandits.features import Features
 from marginbandits.learners import offers
 from marginbandits.learners.explaining import explained, predicted
@@ -80,8 +80,10 @@ class Learner(Loop, ABC):
         """
         with self._lock:
             names, swift = self._called, self._swift
-            if swift is not None and available is None and actions is None and self._usual_vector(context):
-                action, probability, law = swift.choose(context)
+            usual = None if swift is None or available is not None or actions is not None else self._usual_row(context)
+            if usual is not None:
+                assert swift is not None
+                action, probability, law = swift.choose(usual)
                 if names is None and action >= 0:
                     return Decision(action, probability, law)
             else:
@@ -128,10 +130,12 @@ class Learner(Loop, ABC):
         with self._lock:
             names, swift = self._called, self._swift
             cost = read_loss(loss, reward, self._scale)
-            if swift is not None and available is None and actions is None and self._usual_vector(context):
-                action, probability = read_decision(decision, self.n_actions, names)
-                swift.learn(context, action, cost, probability)
-                return
+            if swift is not None and available is None and actions is None:
+                usual = self._usual_row(context)
+                if usual is not None:
+                    action, probability = read_decision(decision, self.n_actions, names)
+                    swift.learn(usual, action, cost, probability)
+                    return
             if actions is not None:
                 context, available, names = self._offered(context, available, actions)
             batch, mask = self._read(context, available)
@@ -295,6 +299,12 @@ class Learner(Loop, ABC):
         if type(context) is not _ARRAY:
             return False
         return context.dtype is FLOAT64 and context.shape == self._vector and context.flags.carray
+
+    def _usual_row(self, context: Any) -> Any:
+        """The same, or one sparse row in its parts, as compiled rounds take it; None if it is anything else."""
+        if self._filling:
+            return usual_row(context, self._filling)
+        return context if self._usual_vector(context) else None
 
     def _one(self, rows: Rows, together: bool, available: Any) -> tuple[Batch, Mask | None]:
         rows = self._admitted(rows, together)

@@ -74,6 +74,7 @@ class Loop(Stored):
         self._journal = Journal()
         self._shape: Shape | None = None
         self._vector: tuple[int] | None = None  # the shape of vectors that features alone check, where there are any
+        self._filling = 0  # the width of sparse rows that compiled rounds take as they are, where there are any
         self._names = None
         self._map: FeatureMap | None = None
         self._state: State | None = None
@@ -264,7 +265,8 @@ class Loop(Stored):
 
     def _start(self, shape: Shape, size: int | None = None) -> None:
         """Allocate everything, in at most so many bytes; the journal remembers that there was nothing."""
-        for name in ("_shape", "_names", "_map", "_state", "_vector", "_early", "_forgetting", "_taken", "_swift"):
+        attributes = "shape", "names", "map", "state", "vector", "filling", "early", "forgetting", "taken", "swift"
+        for name in (f"_{one}" for one in attributes):
             self._journal.keep_attribute(self, name)
         self._journal.keep_attribute(self._journal, "records")
         self._chance()
@@ -289,6 +291,8 @@ class Loop(Stored):
         plain = type(self)._admitted is Loop._admitted and started.checks_rows
         if plain and not (shape.shared or shape.sparse or shape.named):
             self._vector = (shape.width,)
+        usual = type(self)._admitted is Loop._admitted and shape.sparse and not (shape.shared or shape.named)
+        self._filling = shape.width if usual else 0
         self._hasten()
 
     def _hasten(self) -> None:

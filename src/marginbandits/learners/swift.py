@@ -39,6 +39,7 @@ CHUNK = 4096
 WIDEST = 2**22
 """Numbers of dense contexts that are copied at once, or one context."""
 _NOWHERE = np.empty(0, np.int64)
+NOT_FINITE = "the model's numbers are no longer finite"
 Kernels: TypeAlias = tuple[Any, Any]
 
 
@@ -190,16 +191,13 @@ class Swift:
             return len(rows), _plain(rows).reshape(-1)
         return len(rows), (_plain(rows.values), _plain(rows.columns), _plain(rows.starts))
 
-    def law(self, context: Array) -> Array:
-        """Of one vector, of which nothing is known but its shape and that it is plain."""
-        if not self._rounds(PLAY, 1, context, self._usual):
-            _refuse(context[None], 0)
-        return self._law.copy()
+    def choose(self, context: Any) -> tuple[int, float, Array]:
+        """An action drawn from its law, or -1 if it is none; its probability; and the law.
 
-    def choose(self, context: Array) -> tuple[int, float, Array]:
-        """An action drawn from its law, or -1 if it is none; its probability; and the law."""
+        Of the context nothing is known but its shape and that it is plain; or it is the parts of a sound sparse row.
+        """
         if not self._rounds(PLAY | CHOOSE, 1, context, self._usual):
-            _refuse(context[None], 0)
+            self._refuse_one(context)
         action, probability, law = self._played
         return action(), probability(), law()
 
@@ -214,11 +212,16 @@ class Swift:
         _refuse(batch.rows, self._rounds(PLAY, *self._given(batch.rows), held.given))
         return laws.copy() if len(batch) == 1 else laws
 
-    def learn(self, context: Array, action: int, loss: float, probability: float) -> None:
-        """One round; of the context nothing is known but its shape and that it is plain."""
+    def learn(self, context: Any, action: int, loss: float, probability: float) -> None:
+        """One round, of a context like that of `choose`."""
         self._action[0], self._probability[0], self._told[0] = action, probability, loss
         if not self._rounds(LEARN, 1, context, self._usual):
-            _refuse(context[None], 0)
+            self._refuse_one(context)
+
+    def _refuse_one(self, context: Any) -> None:
+        if not self._sparse:
+            refuse_bad("context", context[None])
+        raise FloatingPointError(NOT_FINITE)
 
     def learn_all(self, rounds: list[tuple[Batch, int, float, float]]) -> None:
         """All of these rounds, whose contexts have been checked."""
@@ -271,4 +274,4 @@ def _refuse(rows: Rows, done: int) -> None:
     if done < len(rows):
         if isinstance(rows, np.ndarray):
             refuse_bad("context", rows[done : done + 1])
-        raise FloatingPointError("the model's numbers are no longer finite")
+        raise FloatingPointError(NOT_FINITE)

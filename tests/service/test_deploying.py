@@ -45,6 +45,9 @@ class Kept:
     def entries(self, after: int, limit: int, until: int | None = None) -> list[Entry]:
         return self._entries[after : after + limit]
 
+    def last(self) -> Entry:
+        return self._entries[-1]
+
 
 class Recorded(Model):
     """A rival whose laws are remembered."""
@@ -74,7 +77,7 @@ def looked_at(seed: int, monkeypatch: pytest.MonkeyPatch, level: float) -> dict[
     shop.wait(1000.0)
     monkeypatch.setattr(Recorded, "remembered", [])
     monkeypatch.setattr(evaluating, "Model", Recorded)
-    told = judged(Kept(shop.entries), "shop", RIVALS, Policy("Uniform"), level=level)  # type: ignore[arg-type]  # entries are all it takes
+    told = judged(Kept(shop.entries), "shop", RIVALS, Policy("Uniform"), level=level)  # type: ignore[arg-type]  # it takes no more
     uniform, asked = [1 / 3] * 3, Recorded.remembered
     assert asked[::2] == [uniform] * EVENTS, "the one that decides is asked first"
     laws = {"baseline": [[1.0, 0.0, 0.0]] * EVENTS, "uniform": [uniform] * EVENTS, "learns": asked[1::2]}

@@ -223,10 +223,14 @@ class Follower:
             self._due = time.monotonic() + self._checkpoints
 
     def _catch_up(self) -> bool:
-        """Every loop up to the end of the journal, one that was made meanwhile from where it is; whether any is new."""
-        before = self.seen
-        while (last := self.journal.last()) is not None and self.seen < last.seq:
+        """Every loop up to the end of the journal, one that was made meanwhile from where it is; whether any is new.
+
+        The end is what it was when this began: a turn ends, and keeps what is due, however much is written.
+        """
+        before, last = self.seen, self.journal.last()
+        if last is not None and last.seq > before:
             self.newest = last
+        while last is not None and self.seen < last.seq:
             some = self._next()
             for loop in list(self.loops.values()):
                 if loop.seen < some[0].seq - 1:

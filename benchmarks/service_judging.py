@@ -4,8 +4,8 @@
 
 A loop decides for users of five countries and three devices, with their ages, and each event is rewarded at once. Then
 its journal judges the policy that decides (SquareCB), alone, beside one candidate, and beside three (`evaluate` judges
-the baseline and an even choice, too, which cost next to nothing). Whoever waits for `POST /loops/{loop}/evaluate` waits so long, and for
-`POST /loops/{loop}/policies` as with one candidate.
+the baseline and an even choice, too, which cost next to nothing). Whoever waits for `POST /loops/{loop}/evaluate` waits
+so long, and for `POST /loops/{loop}/policies` as with one candidate.
 """
 
 import argparse

@@ -37,7 +37,7 @@ READERS: dict[str, Callable[[Shop, Path], object]] = {
 def test_a_reader_ends_under_traffic(
     reader: str, opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop, reads = opened(Settings(window=5)), []
+    shop, reads = opened(Settings(window=5)), list[Any]()
     shop.play(50)
     monkeypatch.setattr(shop.service, "_take_turn", lambda: None)  # who learns reads on, and should
     monkeypatch.setattr(shop.service, "settle", lambda: None)
@@ -58,7 +58,7 @@ def test_a_reader_ends_under_traffic(
 
 
 def test_who_learns_keeps_what_is_due_under_traffic(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    shop, turns = opened(Settings(window=5)), []
+    shop, turns = opened(Settings(window=5)), list[list[Entry]]()
     service, following = shop.service, shop.service._next
 
     def busy() -> list[Entry]:

@@ -147,7 +147,7 @@ class Operations:
         return await run_in_threadpool(self.service.policies, name)
 
     async def candidate(self, name: str, candidate: Candidate, key: str | None) -> Promotion:
-        """Judge a policy by the loop's journal, and promote it if it earns more, or if it is forced."""
+        """Judge a policy by the loop's journal, and promote it if it earns more; one that is forced is not judged."""
         return await run_in_threadpool(promote, self.service, name, candidate)
 
     async def back(self, name: str, wanted: Back, key: str | None) -> LoopState:

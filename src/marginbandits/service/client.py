@@ -80,7 +80,7 @@ class Client:
         return msgspec.json.decode(found, type=list[Judged])
 
     def promote(self, learner: str, parameters: dict[str, Any] | None = None, *, force: bool = False) -> Promotion:
-        """Judge a policy by the loop's journal, and let it decide if it earns more, or if it is forced."""
+        """Judge a policy by the loop's journal, and let it decide if it earns more; if it is forced, at once."""
         asked = {"policy": {"learner": learner, "parameters": parameters or {}}, "force": force}
         return msgspec.json.decode(self._send("POST", "/policies", asked, once=True), type=Promotion)
 

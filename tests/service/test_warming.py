@@ -175,6 +175,12 @@ def test_an_action_that_some_rounds_do_not_offer(opened: Opened, tmp_path: Path)
         weights = np.where(here, taken == "shoe", p) / log.probabilities
         assert found["policy"] == f"always shoe, {name} where it is not offered"
         assert found["value"] == pytest.approx(np.mean(weights * np.asarray(log.outcomes)))
+    for policy in "always:sheo", "always:sheo,else=first":
+        unknown = run("evaluate", file, "--policy", policy)
+        assert unknown.exit_code == 1
+        assert "policy always:sheo: 'sheo' is offered in 0 of 60 rows; did you mean 'shoe'?" in unknown.output
+        assert "else=" not in unknown.output
+    assert "0 of 60 rows; there are ['coat', 'hat', 'shoe']" in run("evaluate", file, "--policy", "always:xyz").output
     assert "takes uniform or first, got 'last'" in run("evaluate", file, "--policy", "always:shoe,else=last").output
 
 

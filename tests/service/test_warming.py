@@ -198,9 +198,9 @@ ROW = {"context": {"a": 1}, "action": "x", "probability": 0.5, "reward": 1.0, "o
     [
         (
             {"action": "x" * 300, "offers": {"x" * 300: {}, "y": {}}},
-            "line 3: actions[0].id: expected `str` of length <= 256",
+            "line 3: actions[0].id must have at most 256 characters, got 300",
         ),
-        ({"offers": {"x": {}, "y\0": {}}}, "line 3: actions[1].id: expected `str` matching"),
+        ({"offers": {"x": {}, "y\0": {}}}, "line 3: actions[1].id must be text without zeros"),
         ({"offers": {"x": {}} | {str(k): {} for k in range(1000)}}, "line 3: actions must be at most 1000"),
         ({"key": "k" * 257}, "line 3: a key must have at most 256 characters"),
         ({"key": "k\0"}, "line 3: an id or key must be text without zeros"),

@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import logging
+import re
 import socket
 import sys
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ from marginbandits.service.straight import straight
 
 __all__ = ["listening", "opened", "serve"]
 
+_LIKE_AN_ADDRESS = re.compile(r"\w{2,}:/{1,2}|\w+//|postgres\w*", re.IGNORECASE)
+"""A word and :/ or //, or what begins as the name of the database: a mistyped address, if there is no such folder."""
 _HERE = ("127.0.0.1", "localhost", "::1")
 
 
@@ -28,9 +31,9 @@ def opened(where: str, *, serving: bool, durability: str = "full") -> Journal:
     """The journal of a folder, or of a PostgreSQL database where it is the address of one."""
     if where.startswith(("postgresql://", "postgres://")):
         return Postgres(where, durability=durability, serving=serving)
-    if "://" in where:
-        kind = where.partition(":")[0]
-        raise JournalError(f"a journal is in a folder or at postgresql://…, and {kind[:40]}:// is neither")
+    if (found := _LIKE_AN_ADDRESS.match(where)) is not None and not Path(where).is_dir():
+        told = found[0][:40]  # a password may follow
+        raise JournalError(f"a journal is in a folder or at postgresql://…, and {told}… is neither")
     return Sqlite(Path(where), durability=durability, serving=serving)
 
 

@@ -21,6 +21,7 @@ from marginbandits.service.evaluating import DECIDING, Rival, judged
 from marginbandits.service.explaining import converted, decoded
 from marginbandits.service.following import FAR_AHEAD
 from marginbandits.service.keys import Scope
+from marginbandits.service.logbook import LOG
 from marginbandits.service.loop import Loop
 from marginbandits.service.metrics import exposition
 from marginbandits.service.model import A_POLICY, built
@@ -222,6 +223,7 @@ def application(service: Service, beside: AbstractContextManager[object] | None 
         with beside or contextlib.nullcontext():
             yield
         await run_in_threadpool(service.close)
+        LOG.info("stopped")
 
     routes = [Route(one.path, _endpoint(door, one), methods=[one.method]) for one in table]
     document = msgspec.json.encode(openapi.document(table))

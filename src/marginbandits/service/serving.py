@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import logging
 import re
 import socket
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import uvicorn
 
+from marginbandits.service import logbook
 from marginbandits.service.app import application
 from marginbandits.service.core import Service
 from marginbandits.service.demo import Demo
@@ -63,11 +63,13 @@ def _has_keys(where: str) -> bool:
 
 def serve(journal: Journal, found: socket.socket, *, demo: bool = False) -> None:
     """Listen until told to stop; then write what waits, learn what is closed, and end. A demo has users of its own."""
+    logbook.begin()
     begin(journal)
     sys.setswitchinterval(0.001)  # whoever waits for the disk is told soon, though others are busy deciding
     service = Service(journal)
     host, port = found.getsockname()[:2]
-    logging.getLogger("marginbandits.service").info("http://%s:%d", host, port)
+    loops = ", ".join(service.loops) or "none yet"
+    logbook.LOG.info("started at http://%s:%d; loops: %s", f"[{host}]" if ":" in host else host, port, loops)
     app = application(service, Demo(service) if demo else None)
     config = uvicorn.Config(
         app,

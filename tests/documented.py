@@ -76,6 +76,7 @@ SMALL: dict[str, list[str]] = {
     "python benchmarks/service_coverage.py": ["--deployments", "2", "--hours", "3", "--rate", "20", "--jobs", "1"],
     "python benchmarks/service_visitors.py": ["--runs", "1"],
     "python benchmarks/service_vowpal_wabbit.py": ["--events", "20"],
+    "python benchmarks/service_judging.py": ["--events", "200"],
     "python benchmarks/service_kills.py": ["--seeds", "1", "--kills", "6"],
     "python benchmarks/service_learners.py": ["--seeds", "2", "--rounds", "300", "--rewards", "0.1"],
     "python benchmarks/smooth_ftl.py": ["--rounds", "50", "--rows", "3000"],

@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 
 import marginbandits as mb
 from marginbandits.cli import main
+from marginbandits.experiments.policy_words import policy
 from tests.logs.examples import csv_log
 from tests.logs.test_judging_logs import rows
 
@@ -120,3 +121,12 @@ def test_learners_that_cannot_be_are_explained(learner: str, message: str, mails
     assert result.exit_code != 0
     assert message in " ".join(result.output.split())
     assert not (tmp_path / "x.npz").exists()
+
+
+def test_a_label_that_no_row_has_is_refused_whatever_is_said_for_such_rows(tmp_path: Path) -> None:
+    path = csv_log(tmp_path, ["1,a,1,0.5,a|b", "2,b,1,0.5,a|b"], "x,action,loss,probability,available")
+    log = mb.read_log(path, actions=["a", "b", "c"])
+    assert policy("always:b,else=first", log).name == "always b, the first where it is not offered"
+    for text in "always:c", "always:c,else=first":
+        with pytest.raises(ValueError, match=r"policy always:c: 'c' is offered in 0 of 2 rows; there are \['a', 'b'\]"):
+            policy(text, log)

@@ -119,7 +119,11 @@ def test_a_key_before_anything_else(tmp_path: Path) -> None:
         (["serve", "--data", "new", "--host", "0.0.0.0"], "without a key, only this machine is served"),
         (["serve", "--database", "mysql://x:hush@y"], "--database must be postgresql://…, got 'mysql://'"),
         (["keys", "list", "--database", "shop"], "--database must be postgresql://…, got 'shop'"),
-        (["doctor", "mysql://x:hush@y"], "a journal is in a folder or at postgresql://…, and mysql:// is neither"),
+        (["doctor", "mysql://x:hush@y"], "a journal is in a folder or at postgresql://…, and mysql://… is neither"),
+        (["doctor", "postgres//x:hush@y"], "a journal is in a folder or at postgresql://…, and postgres//… is neither"),
+        (["doctor", "postgresql:/x"], "a journal is in a folder or at postgresql://…, and postgresql:/… is neither"),
+        (["doctor", "postgres"], "a journal is in a folder or at postgresql://…, and postgres… is neither"),
+        (["serve", "--data", "postgresql://x"], "and postgresql:/… is neither"),
         (["keys", "make", "--data", "new", "--scope", "read", "--loop", "", "--new"], "a loop's name must be"),
         (["keys", "make", "--data", "new", "--scope", "all", "--new"], "scope must be one of"),
         (

@@ -45,6 +45,9 @@ class Kept:
     def entries(self, after: int, limit: int, until: int | None = None) -> list[Entry]:
         return self._entries[after : after + limit]
 
+    def last(self) -> Entry:
+        return self._entries[-1]
+
 
 class Recorded(Model):
     """A rival whose laws are remembered."""
@@ -74,7 +77,7 @@ def looked_at(seed: int, monkeypatch: pytest.MonkeyPatch, level: float) -> dict[
     shop.wait(1000.0)
     monkeypatch.setattr(Recorded, "remembered", [])
     monkeypatch.setattr(evaluating, "Model", Recorded)
-    told = judged(Kept(shop.entries), "shop", RIVALS, Policy("Uniform"), level=level)  # type: ignore[arg-type]  # entries are all it takes
+    told = judged(Kept(shop.entries), "shop", RIVALS, Policy("Uniform"), level=level)  # type: ignore[arg-type]  # it takes no more
     uniform, asked = [1 / 3] * 3, Recorded.remembered
     assert asked[::2] == [uniform] * EVENTS, "the one that decides is asked first"
     laws = {"baseline": [[1.0, 0.0, 0.0]] * EVENTS, "uniform": [uniform] * EVENTS, "learns": asked[1::2]}
@@ -187,23 +190,25 @@ def test_who_was_judged_beside_one_that_decides_no_more_is_not_promoted(
     service = Service(Postgres(url) if url else Sqlite(tmp_path))
     other = Service(Postgres(url)) if url else service
 
+    better = Judged("better", 900, 0.4, 0.3, 0.5, 0.1, 0.05, 0.2, 0.1, 0.05, 0.2, 0.3, 0.975)
+
     def meanwhile(act: Callable[[], object]) -> None:
         def slow(*given: Any, **more: Any) -> Any:
             act()
-            raise ValueError("nothing to judge by")
+            return [better, better]
 
         monkeypatch.setattr(deploying, "judged", slow)
 
     try:
         service.set("shop", {"window": 5.0})
         meanwhile(lambda: other.set("shop", {"holdback": 0.1}))
-        assert promote(service, "shop", Candidate(Wanted("RegCB"), force=True)).promoted
+        assert promote(service, "shop", Candidate(Wanted("RegCB"))).promoted
         meanwhile(lambda: other.set("shop", {}, Policy("LinUCB")))
         with pytest.raises(ConflictError, match="policy 3 decides since, not 2"):
-            promote(service, "shop", Candidate(Wanted("Uniform"), force=True))
+            promote(service, "shop", Candidate(Wanted("Uniform")))
         assert [one.learner for one in service.policies("shop")] == ["SquareCB", "RegCB", "LinUCB"]
         meanwhile(lambda: None)
-        assert promote(service, "shop", Candidate(Wanted("Uniform"), force=True)).promoted
+        assert promote(service, "shop", Candidate(Wanted("Uniform"))).promoted
     finally:
         if other is not service:
             other.close()
@@ -235,26 +240,75 @@ class TestTheOneThatDecides:
         assert not refused.promoted
         assert refused.judged is not None
         assert refused.judged.lift_low > 0.0 > refused.judged.over_deciding
-        assert refused.reason.startswith("refused, as the lift over policy 2 ")
-        assert "the lift over what was logged" not in refused.reason, "that one was passed"
-        assert "over policy 2, which decides" in refused.reason
-        assert "over what was logged" in refused.reason
-        forced = promote(shop.service, "shop", Candidate(worse.policy, force=True))
-        assert forced.promoted
-        assert shop.service.policies("shop")[-1].reason.startswith("forced: lift over policy 2, which decides")
+        told = refused.judged
+        over, logged = (told.over_deciding_low, told.over_deciding_high), (told.lift_low, told.lift_high)
+        assert refused.reason.startswith(
+            f"refused: the lift is between {over[0]:.4g} and {over[1]:.4g} over policy 2, which decides, and between "
+            f"{logged[0]:.4g} and {logged[1]:.4g} over what was logged ("
+        )
+        assert f"candidate 2, by {told.events} events); " in refused.reason
+        assert refused.reason.count("over what was logged") == 1, "that one was passed"
 
-    def test_a_refusal_names_the_test_that_failed(self, opened: Callable[..., Shop]) -> None:
+    def test_a_refusal_says_what_is_known(self, opened: Callable[..., Shop]) -> None:
         shop = opened(Settings(window=5))
         nothing = promote(shop.service, "shop", Candidate(Wanted("RegCB"))).reason
         assert nothing.startswith("refused, as no event that was decided Online has closed")
         shop.play(20)
         few = promote(shop.service, "shop", Candidate(Wanted("RegCB")))
         assert few.judged is not None
-        for over, low in ("policy 1", few.judged.over_deciding_low), ("what was logged", few.judged.lift_low):
-            assert (
-                f"the lift over {over} may be 0 or less (its lower end is {low:.4g}): 20 events are too few to tell"
-                in few.reason
-            )
+        assert f"; too few events to tell, where {few.judged.logged:.4g} was earned; what is never done" in few.reason
+
+    @pytest.mark.parametrize(
+        ("over_deciding", "logged", "said"),
+        [
+            ((-0.01, 0.012), (0.01, 0.02), "at most 0.012 is to be had over policy 3, which decides, where 0.3 was"),
+            ((0.01, 0.02), (-0.02, 0.01), "at most 0.01 is to be had over what was logged, where 0.3 was earned"),
+            ((-0.01, 0.012), (-0.02, 0.01), "at most 0.01 is to be had over what was logged, where 0.3 was earned"),
+            ((-0.4, 0.005), (-0.02, 0.01), "at most 0.01 is to be had over what was logged, where 0.3 was earned"),
+            ((-0.1, 0.12), (-0.2, 0.1), "too few events to tell, where 0.3 was earned"),
+            ((-0.1, -0.02), (-0.2, 0.1), "there is none over policy 3, which decides"),
+            ((-0.1, -0.02), (-0.2, 0.0), "there is none over policy 3, which decides and what was logged"),
+        ],
+    )
+    def test_of_each_kind_of_interval(
+        self,
+        over_deciding: tuple[float, float],
+        logged: tuple[float, float],
+        said: str,
+        opened: Callable[..., Shop],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """As wide as what was earned, 0.3 above the lowest reward, or much narrower."""
+        shop = opened(Settings(window=5, exploration=0.2, reward_range=(0.0, 10.0)))
+        for number in (2, 3):
+            shop.service.set("shop", {}, Policy(number=number))
+        told = Judged("RegCB", 900, 0.3, 0.2, 0.4, 0.0, *logged, 0.0, *over_deciding, 0.3, 0.975)
+        monkeypatch.setattr(deploying, "judged", lambda *given, **more: [told, told])
+        found = promote(shop.service, "shop", Candidate(Wanted("RegCB")))
+        assert not found.promoted
+        numbers, _, known = found.reason.partition("; ")
+        assert "(97.5%, candidate 1, by 900 events)" in numbers
+        assert known.startswith(said)
+        assert len(found.reason) < 300
+
+    def test_what_is_forced_is_promoted_at_once_and_asks_nothing(
+        self, opened: Callable[..., Shop], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        shop = opened(Settings(window=5), Policy(learner="Uniform"))
+        shop.play(10)
+
+        def never(*given: Any, **more: Any) -> Any:
+            raise AssertionError("nothing should be judged")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(deploying, "judged", never)
+            forced = promote(shop.service, "shop", Candidate(Wanted("RegCB"), force=True))
+        assert (forced.promoted, forced.reason, forced.judged) == (True, "forced, and not judged", None)
+        now = shop.service.policies("shop")[-1]
+        assert (now.learner, now.reason) == ("RegCB", "forced, and not judged")
+        assert "candidate 1" in promote(shop.service, "shop", Candidate(Wanted())).reason, "it was none of them"
+        with pytest.raises(ValueError, match="no learner is called 'RegCBB'"):
+            promote(shop.service, "shop", Candidate(Wanted("RegCBB"), force=True))
 
     def test_a_refusal_says_that_nothing_was_explored(self, opened: Callable[..., Shop]) -> None:
         for exploration, said in ((0.0, True), (0.2, False)):

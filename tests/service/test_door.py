@@ -88,7 +88,7 @@ class TestRefusals:
             (b"[]", 400, "object"),
             (b'{"context": 1}', 400, "context"),
             (b'{"actions": []}', 400, "actions"),
-            (b'{"actions": [1]}', 400, "actions[0] must be a string or an object, got a whole number"),
+            (b'{"actions": [1]}', 400, "actions[0] must be a string or an object of id, features, got a whole number"),
             (b'{"actions": ["x"], "unit": 3}', 400, "unit must be a string or null, got a whole number"),
             (b'{"actions": ["x"], "more": 1}', 400, "more"),
             (b'{"actions": ["\xff"]}', 400, "utf-8"),

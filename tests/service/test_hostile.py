@@ -264,7 +264,7 @@ def test_who_is_tried_through_personalizer_is_a_candidate(personalizer: Shop) ->
     assert here.post(f"{PERSONALIZER}/evaluations", json=CONTRACT | {"policies": policies}).status_code == 201
     assert len([one for one in personalizer.service.journal.changes() if one.kind == CANDIDATE]) == 3
     told = here.post("/loops/default/policies", json={"policy": {"learner": "LinUCB"}}).json()
-    assert "candidate 4)" in told["reason"]
+    assert "candidate 4, by 3 events)" in told["reason"]
 
 
 def test_a_segment_that_was_of_one_alone_goes_with_them(opened: Opened) -> None:

@@ -348,6 +348,7 @@ def test_a_key_is_asked_for_and_taken_as_a_password(service: Service) -> None:
         refused = web.get(path)
         assert refused.status_code == 401
         assert refused.headers["www-authenticate"].startswith("Basic ")
+        assert "a browser asks for a name, which may be any, and for a password, which is the key" in refused.text
         assert web.get(path, auth=("anyone", "wrong")).status_code == 401
         assert web.get(path, auth=("anyone", rewarding)).status_code == 403
     for broken in ("Basic", "Basic ***", "Basic " + base64.b64encode(b"no colon").decode(), "Basic /w=="):

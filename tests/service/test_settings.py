@@ -1,5 +1,6 @@
 """What is set by name, and that nothing else is."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ from starlette.testclient import TestClient
 from marginbandits.service.deploying import promote
 from marginbandits.service.explaining import decoded
 from marginbandits.service.records import Settings
-from marginbandits.service.requests import Ask, Candidate, Wanted
+from marginbandits.service.requests import Ask, Candidate, Reward, Wanted
 from tests.service.made import Shop, web
 
 SETTINGS = Settings(window=60, holdback=0.25, reward_range=(0.0, 51.0), aggregation="sum", segment="user.country")
@@ -53,6 +54,14 @@ class TestWhatIsNotNamedStays:
         (note,) = put(client, {"settings": {"reward_range": [0, 60]}}).json()["notes"]
         assert note.startswith("reward_range: the model learns everything again")
         assert client.get("/loops/shop").json()["notes"] == []
+
+    def test_who_leaves_apprenticeship_is_told_to_begin_anew(self, shop: Shop, client: TestClient) -> None:
+        for asked, said in (({}, True), ({"policy": {"since": "now"}}, False), ({"policy": {}}, True)):
+            assert put(client, {"settings": {"mode": "Apprentice"}}).json()["notes"] == []
+            notes = put(client, {"settings": {"mode": "Online"}, **asked}).json()["notes"]
+            assert ["mode: " in one and '{"policy": {"since": "now"}}' in one for one in notes] == [True] * said
+        assert put(client, {"settings": {"mode": "LoggingOnly"}}).json()["notes"] == []
+        assert put(client, {"settings": {"mode": "Online"}}).json()["notes"] == [], "that has learnt nothing"
 
     def test_null_takes_away(self, shop: Shop, client: TestClient) -> None:
         assert put(client, {"settings": {"segment": None}}).json()["settings"]["segment"] is None
@@ -109,14 +118,50 @@ class TestMessages:
             ({"setings": {}}, "there is no field 'setings'; did you mean 'settings'?"),
             ({"settings": {"window": "x"}}, "settings.window must be a number, got a string"),
             ({"settings": {"actions": {"a": {}}}}, "settings.actions must be a list or null, got an object"),
-            ({"settings": {"most_per_second": 1e-300}}, "settings.most_per_second: expected `float` >= 0.01"),
-            ({"settings": {"retention_days": 1e300}}, "settings.retention_days: expected `float` <= 36500"),
+            ({"settings": {"most_per_second": 1e-300}}, "settings.most_per_second must be at least 0.01, got 1e-300"),
+            ({"settings": {"retention_days": 1e300}}, "settings.retention_days must be at most 36500, got 1e+300"),
+            ({"settings": {"holdback": 2}}, "settings.holdback must be at most 1, got 2"),
+            ({"settings": {"window": 0}}, "settings.window must be above 0, got 0"),
+            ({"settings": {"window": None}}, "settings.window must be a number, got null"),
+            ({"settings": {"reward_range": [1]}}, "settings.reward_range must have exactly 2 entries, got 1"),
+            ({"settings": {"actions": [{}]}}, "settings.actions[0].id is missing"),
+            ({"settings": {"actions": ["a", ""]}}, "settings.actions[1] must have at least 1 character, got 0"),
+            ({"policy": "RegCB"}, "policy must be an object of learner, parameters, since or null, got a string"),
+            ({"policy": {"learner": "always:hat"}}, "no learner is called 'always:hat': a policy is an object such as"),
         ],
     )
     def test_they_say_what_there_is(self, client: TestClient, body: dict[str, Any], message: str) -> None:
         refused = put(client, body)
         assert refused.status_code == 400
         assert message in refused.json()["error"]
+
+    @pytest.mark.parametrize(
+        ("kind", "text", "message"),
+        [
+            (Reward, b'{"event_id": "e"}', "value is missing"),
+            (Reward, b'{"event_id": "e", "value": 1e999}', "value must be a finite number, and this one is too large"),
+            (Ask, b'{"context": {"ok": 1, "age": -1e999}}', "context.age must be a finite number, and this one is"),
+            (Ask, b'{"context": {"a": {"b": [1, 2e999]}}}', "context.a.b[1] must be a finite number, and this one is"),
+            (Ask, b'{"context": {"n": ' + b"9" * 5000 + b"}}", "context.n must be a finite number, and this one is"),
+            (Ask, b'{"actions": ["a\\u0000"]}', "actions[0] must be text without zeros, got 'a\\x00'"),
+            (Ask, b'{"actions": [1]}', "actions[0] must be a string or an object of id, features, got a whole number"),
+            (Ask, b'{"context": {"a": "\xff"}}', "the JSON must be UTF-8, and a text in it is not"),
+        ],
+    )
+    def test_of_each_kind_of_request_by_its_place(self, kind: Any, text: bytes, message: str) -> None:
+        with pytest.raises(ValueError, match="^" + re.escape(message)):
+            decoded(msgspec.json.Decoder(kind), text)
+
+    def test_of_a_policy_that_is_to_be_evaluated(self, client: TestClient) -> None:
+        for policy, message in (
+            ("always:hat", "policies.mine must be an object such as "),
+            ({"learner": 3}, "policies.mine.learner must be a string, got a whole number"),
+            ({"lerner": "RegCB"}, "policies.mine has no field 'lerner'; did you mean 'learner'?"),
+            ({"learner": "Constant"}, "no learner is called 'Constant': a policy is an object such as "),
+        ):
+            error = client.post("/loops/shop/evaluate", json={"policies": {"mine": policy}}).json()["error"]
+            assert error.startswith(message)
+            assert ("marginbandits evaluate shop.jsonl --policy always:LABEL" in error) == ("such as" in message)
 
     def test_of_parts_of_a_list(self) -> None:
         with pytest.raises(ValueError, match=r"actions\[0\] has no field 'feature'; did you mean 'features'\?"):
@@ -134,4 +179,5 @@ def test_the_document_has_the_settings(client: TestClient) -> None:
     assert schemas["SetLoop"]["properties"]["settings"]["$ref"] == "#/components/schemas/Settings"
     assert "stay as they are" in schemas["SetLoop"]["description"]
     assert "window" in schemas["Settings"]["properties"]
+    assert schemas["Evaluate"]["properties"]["policies"]["additionalProperties"]["$ref"].endswith("/Wanted")
     assert list(schemas["Wanted"]["properties"]) == ["learner", "parameters", "since"]

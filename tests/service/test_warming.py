@@ -175,6 +175,12 @@ def test_an_action_that_some_rounds_do_not_offer(opened: Opened, tmp_path: Path)
         weights = np.where(here, taken == "shoe", p) / log.probabilities
         assert found["policy"] == f"always shoe, {name} where it is not offered"
         assert found["value"] == pytest.approx(np.mean(weights * np.asarray(log.outcomes)))
+    for policy in "always:sheo", "always:sheo,else=first":
+        unknown = run("evaluate", file, "--policy", policy)
+        assert unknown.exit_code == 1
+        assert "policy always:sheo: 'sheo' is offered in 0 of 60 rows; did you mean 'shoe'?" in unknown.output
+        assert "else=" not in unknown.output
+    assert "0 of 60 rows; there are ['coat', 'hat', 'shoe']" in run("evaluate", file, "--policy", "always:xyz").output
     assert "takes uniform or first, got 'last'" in run("evaluate", file, "--policy", "always:shoe,else=last").output
 
 
@@ -192,9 +198,9 @@ ROW = {"context": {"a": 1}, "action": "x", "probability": 0.5, "reward": 1.0, "o
     [
         (
             {"action": "x" * 300, "offers": {"x" * 300: {}, "y": {}}},
-            "line 3: actions[0].id: expected `str` of length <= 256",
+            "line 3: actions[0].id must have at most 256 characters, got 300",
         ),
-        ({"offers": {"x": {}, "y\0": {}}}, "line 3: actions[1].id: expected `str` matching"),
+        ({"offers": {"x": {}, "y\0": {}}}, "line 3: actions[1].id must be text without zeros"),
         ({"offers": {"x": {}} | {str(k): {} for k in range(1000)}}, "line 3: actions must be at most 1000"),
         ({"key": "k" * 257}, "line 3: a key must have at most 256 characters"),
         ({"key": "k\0"}, "line 3: an id or key must be text without zeros"),

@@ -13,9 +13,12 @@
 ['new']
 """
 
-from collections.abc import Iterable, Sequence
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from marginbandits.environments.logs.log import Log
 from marginbandits.experiments.arguments import learner_spec
@@ -23,11 +26,14 @@ from marginbandits.experiments.log_policies import Always, AsLogged, AtRandom, C
 from marginbandits.experiments.specs import LearnerSpec, nameable_learners
 from marginbandits.learners.base import Learner
 from marginbandits.learners.loading import load
+from marginbandits.rounds import Rounds
 from marginbandits.validation import quoted, suggestion
 
 __all__ = ["built", "columns", "policy", "words"]
 
 KINDS = ("always", "column", "uniform", "logged")
+MOST_NAMES, SHOWN = 10_000, 10
+"""Names among which the nearest is looked for, and those that are told where none is near."""
 
 
 def words(text: str) -> tuple[str, str]:
@@ -62,7 +68,7 @@ def policy(text: str, log: Log, *, progressive: bool = False, seed: int = 0) -> 
     kind, rest = words(text)
     if kind == "always":
         label, _, otherwise = rest.partition(",else=")
-        return Always(_label(label, log.labels), otherwise)
+        return Always(_label(label, log), otherwise)
     if kind == "column":
         return Column(rest)
     if kind in ("uniform", "logged"):
@@ -85,11 +91,28 @@ def built(spec: LearnerSpec, labels: Sequence[Any] | None, seed: int, **options:
     return spec.cls(actions=list(labels), seed=seed, **options)
 
 
-def _label(text: str, labels: Sequence[Any] | None) -> Any:
-    """The action that is written so."""
-    if labels is None:
-        return text
-    names = {str(one): one for one in labels}
-    if text not in names:
-        raise ValueError(f"policy always:{text}: no action is called {quoted(text)}{suggestion(text[:80], names)}")
-    return names[text]
+def _label(text: str, log: Log) -> Any:
+    """The action that is written so. It is offered somewhere: else what is done elsewhere would be judged alone."""
+    labels = None if log.labels is None else {str(one): one for one in log.labels}
+    if labels is not None and text not in labels:
+        raise ValueError(f"policy always:{text}: no action is called {quoted(text)}{suggestion(text[:80], labels)}")
+    n, others = 0, set[str]()
+    for rounds in log:
+        for offer in _offered(rounds, list(labels or ())):
+            if text in offer:
+                return text if labels is None else labels[text]
+            n += 1
+            if len(others) < MOST_NAMES:
+                others.update(offer)
+    near = difflib.get_close_matches(text[:100], others, 1, cutoff=0.5)
+    there = f"did you mean {quoted(near[0])}?" if near else f"there are {quoted(sorted(others)[:SHOWN])}"
+    raise ValueError(f"policy always:{text}: {quoted(text)} is offered in 0 of {n:,} rows; {there}")
+
+
+def _offered(rounds: Rounds, names: list[str]) -> Iterator[list[str]]:
+    """What each round can be played by, as it is written."""
+    if rounds.offers is not None:
+        yield from ([str(one) for one in offer] for offer in rounds.offers)
+        return
+    for row in np.ones((len(rounds), len(names)), bool) if rounds.there is None else rounds.there:
+        yield [one for one, there in zip(names, row, strict=True) if there]

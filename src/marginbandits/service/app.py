@@ -18,12 +18,13 @@ from marginbandits.service.core import Service, UnknownError
 from marginbandits.service.deploying import back_to, promote, turn
 from marginbandits.service.door import Door, RefusedError, json_answer, problem
 from marginbandits.service.evaluating import DECIDING, Rival, judged
-from marginbandits.service.explaining import decoded
+from marginbandits.service.explaining import converted, decoded
 from marginbandits.service.following import FAR_AHEAD
 from marginbandits.service.keys import Scope
+from marginbandits.service.logbook import LOG
 from marginbandits.service.loop import Loop
 from marginbandits.service.metrics import exposition
-from marginbandits.service.model import built
+from marginbandits.service.model import A_POLICY, built
 from marginbandits.service.page import page_routes
 from marginbandits.service.personalizer import Personalizer
 from marginbandits.service.records import Policy, consequences, named
@@ -40,7 +41,7 @@ from marginbandits.service.requests import (
     Reward,
     Wanted,
 )
-from marginbandits.wording import suggestion
+from marginbandits.wording import quoted, suggestion
 
 __all__ = ["application", "state"]
 
@@ -65,7 +66,10 @@ class Back(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Evaluate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Policies by a label of yours."""
 
-    policies: Annotated[dict[str, Wanted], Meta(max_length=10)] = {}
+    policies: Annotated[
+        dict[str, Any],
+        Meta(max_length=10, extra_json_schema={"additionalProperties": {"$ref": "#/components/schemas/Wanted"}}),
+    ] = {}
 
 
 class Erase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,7 +143,8 @@ class Operations:
         last = 0 if wanted.policy is None else await run_in_threadpool(self.service.last_entry)
         policy = None if wanted.policy is None else wanted.policy.policy(last)
         loop = await run_in_threadpool(self.service.set, name, wanted.settings, policy)
-        return state(loop, [] if was is None else consequences(was, loop.settings))
+        anew = policy is not None and policy.since > 0
+        return state(loop, [] if was is None else consequences(was, loop.settings, anew=anew))
 
     async def policies(self, name: str, nothing: None, key: str | None) -> list[Policy]:
         """All policies a loop ever had, in order; the last decides."""
@@ -147,7 +152,7 @@ class Operations:
         return await run_in_threadpool(self.service.policies, name)
 
     async def candidate(self, name: str, candidate: Candidate, key: str | None) -> Promotion:
-        """Judge a policy by the loop's journal, and promote it if it earns more, or if it is forced."""
+        """Judge a policy by the loop's journal, and promote it if it earns more; one that is forced is not judged."""
         return await run_in_threadpool(promote, self.service, name, candidate)
 
     async def back(self, name: str, wanted: Back, key: str | None) -> LoopState:
@@ -163,7 +168,10 @@ class Operations:
         for label, one in wanted.policies.items():
             if label in (DECIDING, "baseline", "uniform"):
                 raise ValueError(f"policies: {label!r} is always judged: give yours another label")
-            policy = msgspec.structs.replace(one.policy(last), reward_range=span)
+            if isinstance(one, str):
+                raise ValueError(f"policies.{label[:80]} must be {A_POLICY}, got {quoted(one)}")
+            asked: Wanted = converted(one, Wanted, f"policies.{label[:80]}")
+            policy = msgspec.structs.replace(asked.policy(last), reward_range=span)
             built(policy)
             await run_in_threadpool(turn, self.service, name, policy, deciding)
             rivals[label] = Rival(policy)
@@ -215,6 +223,7 @@ def application(service: Service, beside: AbstractContextManager[object] | None 
         with beside or contextlib.nullcontext():
             yield
         await run_in_threadpool(service.close)
+        LOG.info("stopped")
 
     routes = [Route(one.path, _endpoint(door, one), methods=[one.method]) for one in table]
     document = msgspec.json.encode(openapi.document(table))

@@ -3,7 +3,7 @@
 Every decision and reward carries a key of its own, the same at every try: what was written before the connection broke
 is not written again. Between tries it waits, twice as long each time, or as long as the service says (Retry-After), but
 never longer than `LONGEST` seconds; all tries together outlast a restart. What sets, judges or erases is sent once, and
-again only where it cannot have arrived.
+again only where it cannot have arrived; it may take long, and is waited for `PATIENT` seconds, whatever `timeout` is.
 
     with Client("http://127.0.0.1:8080", "shop") as shop:
         decision = shop.decide({"age": 31}, ["hat", "shoe"])
@@ -72,12 +72,15 @@ class Client:
         return msgspec.json.decode(self._send("GET", "/policies", None), type=list[Policy])
 
     def evaluate(self, policies: dict[str, dict[str, Any]] | None = None) -> list[Judged]:
-        """What policies, by labels of yours, would have earned; so do who decides, the baseline, an even choice."""
+        """What policies, by labels of yours, would have earned; so do who decides, the baseline, an even choice.
+
+        All that there is in the journal is judged, which may take minutes: it is waited for `PATIENT` seconds.
+        """
         found = self._send("POST", "/evaluate", {"policies": policies or {}}, once=True)
         return msgspec.json.decode(found, type=list[Judged])
 
     def promote(self, learner: str, parameters: dict[str, Any] | None = None, *, force: bool = False) -> Promotion:
-        """Judge a policy by the loop's journal, and let it decide if it earns more, or if it is forced."""
+        """Judge a policy by the loop's journal, and let it decide if it earns more; if it is forced, at once."""
         asked = {"policy": {"learner": learner, "parameters": parameters or {}}, "force": force}
         return msgspec.json.decode(self._send("POST", "/policies", asked, once=True), type=Promotion)
 

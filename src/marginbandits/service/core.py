@@ -19,6 +19,7 @@ import msgspec
 from marginbandits.service.explaining import decoded
 from marginbandits.service.following import Follower, LateError, UnknownError
 from marginbandits.service.journal import ACTIVATION, DECISION, ERASURE, POLICY, REWARD, SETTINGS, Draft, Entry
+from marginbandits.service.logbook import LOG
 from marginbandits.service.loop import Loop, answer, settings_of
 from marginbandits.service.model import built, warm
 from marginbandits.service.records import Decided, Erased, Past, Policy, Rewarded, Settings, changed, decode, encode
@@ -177,7 +178,7 @@ class Service(Follower):
             if entries:
                 self._forget(Draft(name, ERASURE, "", encode(Erased(entries=entries, subject=subject))))
                 n += len({*entries, *(one.seq for seq in entries for one in self.journal.of(seq))})
-        return Forgotten(len(events), n, self.scrubbed())
+        return self._receipt(name, Forgotten(len(events), n, self.scrubbed()))
 
     def erase_all(self, name: str) -> bool:
         """Forget all events of a loop up to now; whether the disk has, too."""
@@ -185,6 +186,13 @@ class Service(Follower):
         last = self.journal.last()
         self._forget(Draft(name, ERASURE, "", encode(Erased(until=0 if last is None else last.seq))))
         return self.scrubbed()
+
+    @staticmethod
+    def _receipt(name: str, found: Forgotten) -> Forgotten:
+        """The same, told to the log."""
+        disk = "and by the disk" if found.complete else "and the disk is tried again"
+        LOG.info("%s: %d events are erased, %d entries, %s", name, found.events, found.entries, disk)
+        return found
 
     def _forget(self, erasure: Draft) -> None:
         """Until nothing that is kept was made of what is erased."""

@@ -12,11 +12,17 @@ from marginbandits.service.keys import Keys
 from marginbandits.service.loop import read
 from marginbandits.service.records import Decided
 from marginbandits.service.watch import Watch
-from marginbandits.service.wording import count
+from marginbandits.service.wording import count, share
 
 __all__ = ["Report", "looked_at"]
 
 _MANY = 0.05
+_UNJOINED = {
+    "late": "they came after their windows, and are not learnt, so actions look worse by up to as much; a longer "
+    "window counts more of them, and all events are learnt later",
+    "orphans": "their events were never decided here",
+}
+"""Rewards that count for nothing, and why."""
 
 
 @dataclass
@@ -121,9 +127,10 @@ def _loop(name: str, joiner: Joiner, alarmed: bool, kinds: Counter[str], sure: i
     came = counts["rewarded"] + counts["late"] + counts["orphans"]
     if closed >= 100 and not came:
         report.advice.append(f"{name}: no reward has ever come; are they sent?")
-    for kind, why in (("late", "the window is too short"), ("orphans", "their events were never decided here")):
+    for kind, why in _UNJOINED.items():
         if counts[kind] > _MANY * max(came, 20):
-            report.advice.append(f"{name}: {counts[kind]:,} of {came:,} rewards are {kind}: {why}")
+            part = f"{share(counts[kind] / came)} of rewards ({counts[kind]:,} of {came:,})"
+            report.advice.append(f"{name}: {part} are {kind}: {why}")
     if counts["unreadable"]:
         report.ill = True
         report.advice.append(f"{name}: {counts['unreadable']:,} events cannot be read, and are not learnt")

@@ -13,8 +13,25 @@ there is no field 'siz'; did you mean 'size'?
 kind must be one of flat, top, got 'tall'
 size must be a whole number, got a string
 the JSON ends before it is whole, after 10 bytes
+
+What is too large, or not there, is named by its place.
+
+>>> from typing import Annotated, Any
+>>> class Head(msgspec.Struct):
+...     size: Annotated[int, msgspec.Meta(ge=40, le=70)]
+...     known: dict[str, Any] = {}
+>>> for text in (b'{"size": 90}', b"{}", b'{"size": 50, "known": {"hair": {"grey": [1, 1e999]}}}'):
+...     try:
+...         decoded(msgspec.json.Decoder(Head), text)
+...     except ValueError as error:
+...         print(error)
+size must be at most 70, got 90
+size is missing
+known.hair.grey[1] must be a finite number, and this one is too large
 """
 
+import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -22,7 +39,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from marginbandits.wording import suggestion
+from marginbandits.wording import quoted, suggestion
 
 __all__ = ["converted", "decoded"]
 
@@ -38,6 +55,14 @@ _WORDS = {
     "array": "a list",
     "object": "an object",
 }
+_MISSING = re.compile(r"Object missing required field `(.*)`$", re.DOTALL)
+_BOUND = re.compile(r"Expected `(?:int|float)` (<=|>=|<|>) (.*)$")
+_LENGTH = re.compile(r"Expected `(\w+)` of length (<=|>=|<|>)? ?(\d+)(?:, got \d+)?$")
+_PATTERN = re.compile(r"Expected `str` matching regex '(.*)'$", re.DOTALL)
+_TOO_LARGE = ("Number out of range", "Integer value out of range")
+_BOUNDS = {"<=": "at most", ">=": "at least", "<": "below", ">": "above", None: "exactly"}
+_LONGEST_NUMBER = 400
+"""Digits of a number that is too large to be any."""
 _STEP = re.compile(r"\[[^\]]*\]|[^.\[]+")
 
 
@@ -46,7 +71,9 @@ def decoded(decoder: "msgspec.json.Decoder[Any]", text: bytes) -> Any:
     try:
         return decoder.decode(text)
     except msgspec.ValidationError as error:
-        raise ValueError(_explained(str(error), decoder.type)) from None
+        raise ValueError(_explained(str(error), decoder.type, _read(text))) from None
+    except UnicodeDecodeError:
+        raise ValueError("the JSON must be UTF-8, and a text in it is not") from None
     except msgspec.DecodeError as error:
         if "truncated" not in str(error):
             raise
@@ -59,15 +86,26 @@ def converted(given: Any, kind: Any, within: str = "") -> Any:
     try:
         return msgspec.convert(given, kind)
     except msgspec.ValidationError as error:
-        raise ValueError(_explained(str(error), kind, within)) from None
+        raise ValueError(_explained(str(error), kind, given, within)) from None
 
 
-def _explained(told: str, kind: Any, within: str = "") -> str:
+def _read(text: bytes) -> Any:
+    """What a text that is JSON holds, numbers that are too large as infinity."""
+    try:
+        return json.loads(text, parse_int=lambda told: float(told) if len(told) > _LONGEST_NUMBER else int(told))
+    except (ValueError, RecursionError):  # then places are not told
+        return None
+
+
+def _explained(told: str, kind: Any, given: Any, within: str = "") -> str:
     place = _PLACE.search(told)
     path = place[1] if place else ""
     what = told[: place.start()] if place else told
-    where = ".".join(one for one in (within, path) if one)
-    found = list(_there(inspect.type_info(kind), _STEP.findall(path)))
+    steps = _STEP.findall(path)
+    if what in _TOO_LARGE:
+        steps = _largest(given, steps) or steps
+    where = _written([within, *steps] if within else steps)
+    found = list(_there(inspect.type_info(kind), steps))
     unknown, other = _UNKNOWN.match(what), _ENUM.match(what)
     if unknown is not None:
         known = {field.encode_name for one in found if isinstance(one, inspect.StructType) for field in one.fields}
@@ -77,10 +115,63 @@ def _explained(told: str, kind: Any, within: str = "") -> str:
     if other is not None:
         values = [str(value) for one in found if isinstance(one, inspect.LiteralType) for value in one.values]
         return f"{where} must be one of {', '.join(values)}, got {other[1][:80]}"
+    if (missing := _MISSING.match(what)) is not None:
+        return f"{_written([*([where] if where else []), missing[1]])} is missing"
+    if (wanted := _wanted(what, found, _at(given, steps))) is not None:
+        return f"{where or 'this'} must {wanted}"
+    return f"{where}: {what[:1].lower()}{what[1:]}" if where else what
+
+
+def _wanted(what: str, found: list[Any], value: Any) -> str | None:
+    """What a value should be, and what it is; None where a record has said so itself."""
+    if what in _TOO_LARGE:
+        return "be a finite number, and this one is too large"
     if (mistaken := _KIND.match(what)) is not None:
         may, got = (_words(one) for one in mistaken.groups())
-        return f"{where or 'this'} must be {may}, got {got}"
-    return f"{where}: {what[:1].lower()}{what[1:]}" if where else what
+        fields = [field.encode_name for one in found if isinstance(one, inspect.StructType) for field in one.fields]
+        if fields:
+            may = may.replace("an object", f"an object of {', '.join(fields)}")
+        return f"be {may}, got {got}"
+    if (bound := _BOUND.match(what)) is not None:
+        return f"be {_BOUNDS[bound[1]]} {float(bound[2]):.15g}, got {quoted(value)}"
+    if (length := _LENGTH.match(what)) is not None:
+        got = f", got {len(value)}" if isinstance(value, str | list | dict) else ""
+        one, many = ("character", "characters") if length[1] == "str" else ("entry", "entries")
+        return f"have {_BOUNDS[length[2]]} {int(length[3]):,} {one if length[3] == '1' else many}{got}"
+    if (pattern := _PATTERN.match(what)) is not None:
+        told = "text without zeros" if "x00" in pattern[1] else f"text that matches {pattern[1]}"
+        return f"be {told}, got {quoted(value)}"
+    return None
+
+
+def _written(steps: list[str]) -> str:
+    """A place, from its steps."""
+    return "".join(one if one.startswith("[") or k == 0 else f".{one}" for k, one in enumerate(steps))
+
+
+def _next(given: Any, step: str) -> Any:
+    """What is one step further; None where that is not known."""
+    if isinstance(given, list) and step.startswith("["):
+        return given[int(step[1:-1])]
+    return given.get(step) if isinstance(given, dict) else None
+
+
+def _at(given: Any, steps: list[str]) -> Any:
+    for step in steps:
+        given = _next(given, step)
+    return given
+
+
+def _largest(given: Any, steps: list[str]) -> list[str] | None:
+    """The steps to the first number that is too large; those by a name that was not told (`[...]`) are looked for."""
+    if not steps:
+        return [] if isinstance(given, float) and math.isinf(given) else None
+    step, *rest = steps
+    names = list(given) if step == "[...]" and isinstance(given, dict) else [step]
+    for name in names:
+        if (found := _largest(_next(given, name), rest)) is not None:
+            return [name, *found]
+    return None
 
 
 def _words(kinds: str) -> str:

@@ -17,7 +17,6 @@ After an erasure a checkpoint is kept at once, in place of the one that knew mor
 
 import bisect
 import contextlib
-import logging
 import secrets
 import threading
 import time
@@ -27,6 +26,7 @@ from collections.abc import Callable
 from marginbandits.service.audit import Audit
 from marginbandits.service.checkpoint import DamagedError
 from marginbandits.service.journal import ERASURE, SETTINGS, TICK, Draft, Entry, Journal, now
+from marginbandits.service.logbook import LOG, line
 from marginbandits.service.loop import AT_ONCE, Loop, read
 from marginbandits.service.model import warm
 from marginbandits.service.records import Erased, encode
@@ -49,7 +49,6 @@ FAR_AHEAD = 60.0
 MOST_FRESH = 10_000
 """Entries that wait in memory for the follower."""
 _LOOK, _PAUSE, _LONGEST_PAUSE = 0.2, 0.02, 30.0
-_LOG = logging.getLogger("marginbandits.service")
 
 
 class UnknownError(Exception):
@@ -84,7 +83,7 @@ class Follower:
             self.writer.close()
             raise
         if self.ahead > FAR_AHEAD:
-            _LOG.warning("the journal is %.0f s ahead of the clock: until then no window closes", self.ahead)
+            LOG.warning("the journal is %.0f s ahead of the clock: until then no window closes", self.ahead)
         self._follower = threading.Thread(target=self._follow, name="follower", daemon=True)
         self._follower.start()
 
@@ -97,7 +96,7 @@ class Follower:
             else:
                 loop.follow(checkpoint, self.journal.changes())
         except DamagedError as error:
-            _LOG.warning("the checkpoint of %r is damaged, %s: it is made again from the journal", name, error)
+            LOG.warning("the checkpoint of %r is damaged, %s: it is made again from the journal", name, error)
             loop = Loop(name, secret)
             loop.restore(self.journal, None)
         warm(loop.model.policy.learner)
@@ -191,8 +190,10 @@ class Follower:
             self._take_turn()
         except Exception as error:
             self.leads, self.failure = False, error
-            _LOG.exception("learning has failed and is tried again; decisions go on with the model there is")
+            LOG.exception("learning has failed and is tried again; decisions go on with the model there is")
             return False
+        if self.failure is not None:
+            LOG.info("learning goes on")
         self.failure = None
         return True
 
@@ -223,16 +224,22 @@ class Follower:
             self._due = time.monotonic() + self._checkpoints
 
     def _catch_up(self) -> bool:
-        """Every loop up to the end of the journal, one that was made meanwhile from where it is; whether any is new."""
-        before = self.seen
-        while (last := self.journal.last()) is not None and self.seen < last.seq:
+        """Every loop up to the end of the journal, one that was made meanwhile from where it is; whether any is new.
+
+        The end is what it was when this began: a turn ends, and keeps what is due, however much is written.
+        """
+        before, last = self.seen, self.journal.last()
+        if last is not None and last.seq > before:
             self.newest = last
+        while last is not None and self.seen < last.seq:
             some = self._next()
             for loop in list(self.loops.values()):
                 if loop.seen < some[0].seq - 1:
                     loop.observe(read(self.journal, loop.seen, some[0].seq - 1), self.journal)
                 loop.observe([one for one in some if one.seq > loop.seen], self.journal)
             for entry in some:
+                if (told := line(entry)) is not None:
+                    LOG.info("%s", told)
                 if entry.kind == SETTINGS and entry.loop not in self.loops:
                     self._join_in(entry.loop)
             self.seen = some[-1].seq

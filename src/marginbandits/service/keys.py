@@ -10,7 +10,6 @@ service has no keys at all, everybody who reaches it may do everything: such a s
 
 import hashlib
 import hmac
-import logging
 import secrets
 import threading
 import time
@@ -21,6 +20,7 @@ from typing import Literal, get_args
 import msgspec
 
 from marginbandits.service.journal import Journal, now
+from marginbandits.service.logbook import LOG
 from marginbandits.service.records import named
 from marginbandits.wording import suggestion
 
@@ -30,7 +30,6 @@ Scope = Literal["decide", "reward", "read", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 MOST, SHOWN = 2, 8
 """Keys of the same scopes for a loop; digits of a hash by which a key is known."""
-_LOG = logging.getLogger("marginbandits.service")
 _FRESH = 2.0
 """Seconds after which keys that another process made or took away are seen."""
 
@@ -80,7 +79,9 @@ class Keys:
         """Read them, if that was too long ago."""
         if time.monotonic() >= self._until:
             facts = self._journal.facts("key/").values()
-            self._known = sorted((msgspec.json.decode(one, type=Key) for one in facts), key=lambda one: one.made)
+            before, self._known = self._known, sorted(_read(facts), key=lambda one: one.made)
+            if self._watched:
+                _tell(before, self._known)
             self._until = time.monotonic() + _FRESH / 2.0
 
     def make(self, loop: str, scopes: Iterable[str], *, new: bool = False) -> str:
@@ -121,13 +122,26 @@ class Keys:
         return found
 
 
+def _read(facts: Iterable[bytes]) -> list[Key]:
+    return [msgspec.json.decode(one, type=Key) for one in facts]
+
+
+def _tell(before: list[Key], after: list[Key]) -> None:
+    """The log, of keys that are new, or gone."""
+    for what, some, others in (("made", after, before), ("revoked", before, after)):
+        for one in some:
+            if one not in others:
+                opens = "all loops" if one.loop == "*" else one.loop
+                LOG.info("key %s was %s: %s of %s", one.sha256[:SHOWN], what, ", ".join(one.scopes), opens)
+
+
 def _watch(keys: "weakref.ref[Keys]") -> None:
     """Until nobody has them any more."""
     while (one := keys()) is not None:
         try:
             one.look()
         except Exception:  # a database that fails; others say so, and it is asked again
-            _LOG.debug("keys could not be read", exc_info=True)
+            LOG.debug("keys could not be read", exc_info=True)
         del one
         time.sleep(_FRESH / 4.0)
 

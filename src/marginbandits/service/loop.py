@@ -34,7 +34,9 @@ MOST_ACTIONS = 1000
 
 
 def read(journal: Journal, after: int = 0, until: int | None = None) -> Iterator[Entry]:
-    """All entries after one."""
+    """All entries after one, up to one, or to the last that there is when this begins: it ends, whatever is written."""
+    if until is None:
+        until = 0 if (last := journal.last()) is None else last.seq
     while some := journal.entries(after, AT_ONCE, until):
         yield from some
         after = some[-1].seq
@@ -218,7 +220,7 @@ class Loop:
         journal.put(f"checkpoint/{self.name}", self.checkpoint())
 
     def restore(self, journal: Journal, checkpoint: bytes | None) -> None:
-        """As it stood, and on to the end of the journal; without a checkpoint from the beginning."""
+        """As it stood, and on to what is the end of the journal now; without a checkpoint from the beginning."""
         if checkpoint is None:
             policy = self.retrace(journal)
             self.model = rebuilt(self.name, policy, journal, self.seen)
@@ -268,7 +270,7 @@ def settings_of(name: str, changes: list[Entry]) -> Settings | None:
 
 
 def closings(journal: Journal, name: str, until: int | None = None) -> Iterator[Closed]:
-    """All events of a loop that have closed by entry `until`, in order, from the journal alone."""
+    """All events of a loop that have closed by entry `until`, or by now, in order, from the journal alone."""
     joiner = Joiner(name)
     for entry in read(journal, 0, until):
         yield from joiner.observe(entry)

@@ -41,6 +41,11 @@ LEARNERS: dict[str, type[Learner]] = {
     )
 }
 """Those that choose among actions with features of their own."""
+A_POLICY = (
+    'an object such as {"learner": "RegCB", "parameters": {}, "since": "now"}; a constant is judged by the command '
+    "line, on an export (marginbandits evaluate shop.jsonl --policy always:LABEL)"
+)
+"""What a policy is, where something else is given."""
 MOST_EXPLAINED = 100
 MOST = {"n_actions": 1000, "n_particles": 1000, "n_policies": 100, "moves": 100, "minibatch": 10_000, "memory": 100_000}
 """What a policy's parameters may be at most: each multiplies what others wait for, a decision or a lesson."""
@@ -54,6 +59,8 @@ def built(policy: Policy) -> Learner:
     if kind is None and policy.learner in learners.__all__:
         fixed = "it chooses among a fixed number of actions, and here each request offers its own"
         raise ValueError(f"{policy.learner} cannot be served: {fixed}; there are {', '.join(sorted(LEARNERS))}")
+    if policy.learner.lower().partition(":")[0] in ("always", "constant"):
+        raise ValueError(f"no learner is called {quoted(policy.learner)}: a policy is {A_POLICY}")
     if kind is None:
         raise ValueError(f"no learner is called {quoted(policy.learner)}{suggestion(policy.learner, LEARNERS)}")
     if policy.parameters.get("seed", 0) is None:

@@ -34,6 +34,7 @@ from marginbandits.service.wording import Units, age, count, moment, share, verd
 __all__ = ["loop_page", "page_routes", "whole"]
 
 SLOWEST = 3600
+_ASKS = "; a browser asks for a name, which may be any, and for a password, which is the key"
 _FRONT = '<nav><a href="/">All loops</a></nav>'
 
 
@@ -130,7 +131,8 @@ def _all(loops: list[Loop]) -> Response:
 
 
 def _refused(error: RefusedError) -> Response:
-    body = f"{_FRONT}<h1>{error.status}</h1><p>{escape(error.message)}</p>"
+    told = f"{error.message}{_ASKS * (error.status == 401)}"
+    body = f"{_FRONT}<h1>{error.status}</h1><p>{escape(told)}</p>"
     answer = whole(str(error.status), [body], error.status)
     if error.status == 401:
         answer.headers["WWW-Authenticate"] = 'Basic realm="marginbandits: the key is the password", charset="UTF-8"'

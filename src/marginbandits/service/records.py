@@ -119,8 +119,8 @@ def changed(settings: Settings, given: Mapping[str, Any]) -> Settings:
     return found
 
 
-def consequences(before: Settings, after: Settings) -> list[str]:
-    """What other settings change beside themselves.
+def consequences(before: Settings, after: Settings, *, anew: bool = False) -> list[str]:
+    """What other settings change beside themselves; `anew` if a policy that begins to learn now comes with them.
 
     >>> consequences(Settings(segment="town"), Settings(segment="user.town"))
     ['segment: the table of segments by town is gone, that by user.town begins empty']
@@ -133,6 +133,9 @@ def consequences(before: Settings, after: Settings) -> list[str]:
         notes.append("reward_range: the model learns everything again, the page's rewards begin anew")
     elif before.holdback != after.holdback:
         notes.append("holdback: the page's rewards begin anew with the first event of it that closes")
+    if (before.mode, after.mode) == ("Apprentice", "Online") and not anew:
+        what = "the policy has learnt to do as the baseline does, and is slow to leave it"
+        notes.append(f'mode: {what}; one that begins anew learns faster: {{"policy": {{"since": "now"}}}}')
     return notes
 
 

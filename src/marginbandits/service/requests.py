@@ -113,14 +113,14 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A policy that is to decide from now on; `force` promotes it whatever the journal says."""
+    """A policy that is to decide from now on; with `force` it is promoted at once, and not judged."""
 
     policy: Wanted
     force: bool = False
 
 
 class Promotion(msgspec.Struct, frozen=True):
-    """What became of a candidate; `judged` is None where there was nothing to judge by."""
+    """What became of a candidate; `judged` is None where it was forced, or where there was nothing to judge by."""
 
     promoted: bool
     reason: str

@@ -2,7 +2,7 @@
 
 import contextlib
 import gc
-import logging
+import re
 import socket
 import sys
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import uvicorn
 
+from marginbandits.service import logbook
 from marginbandits.service.app import application
 from marginbandits.service.core import Service
 from marginbandits.service.demo import Demo
@@ -21,6 +22,8 @@ from marginbandits.service.straight import straight
 
 __all__ = ["listening", "opened", "serve"]
 
+_LIKE_AN_ADDRESS = re.compile(r"\w{2,}:/{1,2}|\w+//|postgres\w*", re.IGNORECASE)
+"""A word and :/ or //, or what begins as the name of the database: a mistyped address, if there is no such folder."""
 _HERE = ("127.0.0.1", "localhost", "::1")
 
 
@@ -28,9 +31,9 @@ def opened(where: str, *, serving: bool, durability: str = "full") -> Journal:
     """The journal of a folder, or of a PostgreSQL database where it is the address of one."""
     if where.startswith(("postgresql://", "postgres://")):
         return Postgres(where, durability=durability, serving=serving)
-    if "://" in where:
-        kind = where.partition(":")[0]
-        raise JournalError(f"a journal is in a folder or at postgresql://…, and {kind[:40]}:// is neither")
+    if (found := _LIKE_AN_ADDRESS.match(where)) is not None and not Path(where).is_dir():
+        told = found[0][:40]  # a password may follow
+        raise JournalError(f"a journal is in a folder or at postgresql://…, and {told}… is neither")
     return Sqlite(Path(where), durability=durability, serving=serving)
 
 
@@ -60,11 +63,13 @@ def _has_keys(where: str) -> bool:
 
 def serve(journal: Journal, found: socket.socket, *, demo: bool = False) -> None:
     """Listen until told to stop; then write what waits, learn what is closed, and end. A demo has users of its own."""
+    logbook.begin()
     begin(journal)
     sys.setswitchinterval(0.001)  # whoever waits for the disk is told soon, though others are busy deciding
     service = Service(journal)
     host, port = found.getsockname()[:2]
-    logging.getLogger("marginbandits.service").info("http://%s:%d", host, port)
+    loops = ", ".join(service.loops) or "none yet"
+    logbook.LOG.info("started at http://%s:%d; loops: %s", f"[{host}]" if ":" in host else host, port, loops)
     app = application(service, Demo(service) if demo else None)
     config = uvicorn.Config(
         app,

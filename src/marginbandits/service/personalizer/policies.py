@@ -15,6 +15,8 @@ nothing: learners here have their own. Ways of exploring that no learner here ha
 ('SquareCB', {}, 0.2)
 >>> learning("--cb_explore_adf --bag 5")
 ('Bag', {'n_policies': 5}, None)
+>>> learning("--cb_explore_adf --regcb --mellowness 0.01")
+('RegCB', {'play': 'elimination', 'mellowness': 0.01}, None)
 """
 
 import shlex

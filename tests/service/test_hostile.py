@@ -95,6 +95,58 @@ def test_a_clock_that_is_far_ahead_at_the_start_is_watched_for_a_minute(wrong: i
     assert told[0] // DAY == (100 if wrong == 4 else 500)
 
 
+def test_a_clock_that_is_wrong_in_several_ways_at_the_start_is_watched_for_a_minute_in_each() -> None:
+    told = [500 * DAY, 0]
+
+    def wait(_: float) -> None:
+        told[1] += 10**9
+        told[0] = (500 if told[1] < 50 * 10**9 else 900 if told[1] < 100 * 10**9 else 100) * DAY + told[1]
+
+    clock = Clock(lambda: told[0], lambda: told[1])
+    clock.begin(100 * DAY // 1000, wait)
+    assert told[0] // DAY == 100
+    assert told[1] == 100 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("looks", "believed"),
+    [
+        ([(1, 2)] * 58 + [(1, 365 * 86400)] * 6, False),
+        ([(1, 365 * 86400)] * 60, False),
+        ([(1, 365 * 86400)] * 61, True),
+        ([(1, 10**6), (3600, 10**6)], False),
+        ([(1, 10**6), *[(10, 10**6)] * 6], True),
+        ([(1, -(10**6)), *[(9, -(10**6))] * 6, (9, 10**6)], False),
+    ],
+    ids=["two ways", "not long enough", "long enough", "nobody looked", "looked at", "back, and ahead"],
+)
+def test_a_clock_is_believed_when_it_has_been_the_same_way_off_for_a_minute(
+    looks: list[tuple[int, int]], believed: bool
+) -> None:
+    """Looks are seconds since the one before, and by how much the time of day is wrong then."""
+    told = [0, 0]
+    clock = Clock(lambda: told[0], lambda: told[1])
+    for seconds, wrong in looks:
+        told[1] += seconds * 10**9
+        told[0] = told[1] + wrong * 10**9
+        found = clock.now() * 1000 - told[1]
+    assert found == (looks[-1][1] * 10**9 if believed else 0)
+
+
+def test_a_service_looks_at_its_clock_all_along(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where nothing is open, so that a clock that is put right is followed."""
+    looks: list[float] = []
+    shop = opened(Settings())
+    at = shop.clock.at
+
+    def look() -> int:
+        looks.append(time.monotonic())
+        return at
+
+    monkeypatch.setattr(following, "now", look)
+    until(lambda: len(looks) > 3)
+
+
 def test_who_serves_waits_for_the_clock_first(opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = opened(Settings())
     begun: list[int] = []

@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import random
-import socket
 import sqlite3
 import threading
 import time
@@ -14,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from marginbandits.service import following, replay, serving
+from marginbandits.cli import main
+from marginbandits.service import following, replay
 from marginbandits.service import journal as journals
 from marginbandits.service.clock import Clock
 from marginbandits.service.core import UnknownError
@@ -147,20 +148,31 @@ def test_a_service_looks_at_its_clock_all_along(opened: Opened, monkeypatch: pyt
     until(lambda: len(looks) > 3)
 
 
-def test_who_serves_waits_for_the_clock_first(opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shop = opened(Settings())
-    begun: list[int] = []
-    monkeypatch.setattr(journals._CLOCK, "begin", begun.append)
-
-    def service(_: object) -> None:
-        raise InterruptedError(begun)
-
-    monkeypatch.setattr(serving, "Service", service)
-    with socket.socket() as found, pytest.raises(InterruptedError):
-        serving.serve(shop.service.journal, found)
+def test_who_serves_or_teaches_waits_for_the_clock_first(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And who reads does not."""
+    shop = opened(Settings(window=5, retention_days=1))
+    shop.play(10)
     last = shop.service.journal.last()
+    shop.close()
+    (tmp_path / "log.csv").write_text("age,action,reward,probability\n31,b,1,0.5\n")
+    begun: list[int] = []
+
+    def begin(at: int) -> None:
+        begun.append(at)
+        raise InterruptedError("still watching")
+
+    monkeypatch.setattr(journals._CLOCK, "begin", begin)
+    words = [["serve", "--data", str(tmp_path), "--port", "0"]]
+    words += [["journal", "warm", str(tmp_path), str(tmp_path / "log.csv"), "--loop", "shop"]]
     assert last is not None
-    assert begun == [last.at]
+    for one in words:
+        assert "still watching" in CliRunner().invoke(main, one).output
+    assert begun == [last.at, last.at]
+    with closing(Sqlite(tmp_path)) as journal:
+        assert journal.last() == last, "nothing was closed and nothing forgotten"
+    assert CliRunner().invoke(main, ["doctor", str(tmp_path)]).exit_code == 0
 
 
 def until(done: Callable[[], bool]) -> None:

@@ -40,13 +40,18 @@ def listening_at(where: str, host: str, port: int) -> Iterator["socket"]:
 
 @contextmanager
 def journal_at(where: str, *, serving: bool = False, durability: str = "full") -> Iterator["Journal"]:
-    """The journal of a folder, or of a database where it is the address of one; closed at the end."""
+    """The journal of a folder, or of a database where it is the address of one; closed at the end.
+
+    Whoever is `serving` closes windows and forgets what is old, so a clock that is far ahead is watched first.
+    """
     with needs_extra():
-        from marginbandits.service.journal import JournalError
+        from marginbandits.service.journal import JournalError, begin
         from marginbandits.service.serving import opened
     try:
         found = opened(where, serving=serving, durability=durability)
         try:
+            if serving:
+                begin(found)
             yield found
         finally:
             found.close()

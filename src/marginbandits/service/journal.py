@@ -198,7 +198,7 @@ class Journal(Protocol):
 
 
 def begin(journal: Journal) -> None:
-    """Before a journal is served: a clock that is far ahead of its last entry must not close and erase everything."""
+    """Before anybody serves a journal, or teaches it a log: a clock that is far ahead of its last entry must not close and erase everything."""
     last = journal.last()
     if last is not None:
         days = (_CLOCK.now() - last.at) / 86400e6

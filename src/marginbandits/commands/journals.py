@@ -157,8 +157,10 @@ def backup(where: str, out: Path) -> None:
 def warm(where: str, log: Path, loop: str, new: bool, learner: str | None, **options: Any) -> None:
     """Teach a loop a log of past decisions, before it decides itself, while no server runs.
 
-    The log is looked at as a whole first: a row that is none of a decision is named, and nothing is written. A log of
-    rewards outside [0, 1] says so (--reward-range -1 1): Personalizer's own, too. Exports of a service know their own.
+    The log is looked at as a whole first: a row that is none of a decision is named, and nothing is written. The same
+    log again teaches nothing twice, and the rest after a kill: a row is known by its key, or, without one, by its place
+    in a file of the same bytes. A log of rewards outside [0, 1] says so (--reward-range -1 1): Personalizer's own, too.
+    Exports of a service know their own.
 
     For example: marginbandits journal warm shop old.dsjson --loop shop --new
     """

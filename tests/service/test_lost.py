@@ -38,7 +38,7 @@ def _replaced(folder: Path) -> None:
     ("lost", "lose"),
     [
         ("lock", lambda folder: (folder / "lock").unlink()),
-        ("lock", shutil.rmtree),
+        ("journal.sqlite3", shutil.rmtree),
         ("journal.sqlite3", lambda folder: (folder / "journal.sqlite3").unlink()),
         ("journal.sqlite3", _replaced),
         ("journal.sqlite3-wal", lambda folder: (folder / "journal.sqlite3-wal").unlink()),

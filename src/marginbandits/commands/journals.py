@@ -1,5 +1,6 @@
 """What can be done with a service's journal beside serving it: is it sound, write it out, copy it, feed it."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,6 +58,8 @@ def journal_at(where: str, *, serving: bool = False, durability: str = "full") -
             found.close()
     except JournalError as error:
         raise click.ClickException(str(error)) from None
+    except sqlite3.Error as error:
+        raise click.ClickException(f"the journal of {where}: {error}") from error
 
 
 @click.command()

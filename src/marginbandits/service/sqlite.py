@@ -62,7 +62,7 @@ class Sqlite(Store):
             self._reading = opened.enter_context(closing(_open(file, durability, new=False)))
             self._opened = opened.pop_all()
         self._write_lock, self._read_lock = threading.RLock(), threading.Lock()
-        names = ("lock", *(f"{file.name}{end}" for end in ("", "-wal", "-shm"))) if serving else ()
+        names = (*(f"{file.name}{end}" for end in ("", "-wal", "-shm")), "lock") if serving else ()
         self._held = {name: (str(folder / name), _which(str(folder / name))) for name in names}
         self._stale = True  # whatever was erased before this process: it may be in pages yet
 
@@ -192,13 +192,22 @@ def copied(path: str, entries: Iterable[tuple[Any, ...]], facts: Iterable[tuple[
 
 @contextmanager
 def _beside(path: str) -> Iterator[Path]:
-    """A file to copy to, that takes its place when it is whole, and is removed if it does not come to that."""
+    """A file to copy to, that takes its place when it is whole, and is removed if it does not come to that.
+
+    Of two at once, one is the first to make a file of that name, and the other is refused. One who is killed leaves
+    what was written, by a name that says of what.
+    """
     target = Path(path)
+    there = JournalError(f"{path} exists: a backup never replaces anything")
     if target.exists():
-        raise JournalError(f"{path} exists: a backup never replaces anything")
-    partial = target.with_name(f".{secrets.token_hex(12)}.partial")
+        raise there
+    partial = target.with_name(f"{target.name}.{secrets.token_hex(4)}.partial")
     try:
         yield partial
+        try:
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            raise there from None
         partial.rename(target)
     finally:
         for end in ("", "-wal", "-shm", "-journal"):
@@ -225,9 +234,19 @@ def _private(file: Path) -> Path:
 
 
 def _open(file: Path, durability: str, *, new: bool) -> sqlite3.Connection:
-    """A connection to a journal; in a file that is `new`, and empty, one is made. What is no journal is left alone."""
+    """A connection to a journal; in a file that is `new`, and empty, one is made. What is no journal is left alone.
+
+    SQLite makes files beside the one that it reads. Where that may not be, one that was closed is read as it is.
+    """
+    fixed = not os.access(file.parent, os.W_OK)
+    whole = not os.path.exists(f"{file}-wal")
     db = sqlite3.connect(
-        _private(file), isolation_level=None, check_same_thread=False, timeout=_BUSY / 1e3, cached_statements=256
+        f"{file.absolute().as_uri()}?mode=ro&immutable=1" if fixed and whole else _private(file),
+        uri=fixed and whole,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=_BUSY / 1e3,
+        cached_statements=256,
     )
     try:
         (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -243,7 +262,10 @@ def _open(file: Path, durability: str, *, new: bool) -> sqlite3.Connection:
             db.executescript(f"BEGIN; {TABLES} PRAGMA user_version = {FORMAT}; COMMIT;")
     except sqlite3.DatabaseError as error:
         db.close()
-        raise JournalError(f"{file} cannot be read as a journal: {error}") from None
+        way = (
+            "; its folder may not be written, and it was not closed: copy all of it to one that may be" if fixed else ""
+        )
+        raise JournalError(f"{file} cannot be read as a journal: {error}{way}") from None
     except JournalError:
         db.close()
         raise

@@ -64,8 +64,12 @@ class Places:
     unit: str = "row"
 
     def __getitem__(self, i: int) -> str:
-        file = self.files[int(np.searchsorted(self.starts, i, side="right")) - 1]
-        return f"{file}, {self.unit} {self.rows[i]}"
+        file, row = self.of(i)
+        return f"{file}, {self.unit} {row}"
+
+    def of(self, i: int) -> tuple[str, int]:
+        """The file of a round, and its row there."""
+        return self.files[int(np.searchsorted(self.starts, i, side="right")) - 1], int(self.rows[i])
 
     def __len__(self) -> int:
         return len(self.rows)

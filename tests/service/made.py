@@ -10,6 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from marginbandits.service import following, store
+from marginbandits.service import journal as journals
 from marginbandits.service.app import application
 from marginbandits.service.core import Service
 from marginbandits.service.records import Policy, Settings
@@ -28,6 +29,7 @@ class Clock:
         self.at = 1_700_000_000_000_000
         for module in (following, store):
             monkeypatch.setattr(module, "now", lambda: self.at)
+        monkeypatch.setattr(journals._CLOCK, "begin", lambda last: None)  # commands have the machine's
 
     def sleep(self, seconds: float) -> None:
         self.at += round(seconds * 1e6)

@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import random
-import socket
 import sqlite3
 import threading
 import time
@@ -14,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from marginbandits.service import following, replay, serving
+from marginbandits.cli import main
+from marginbandits.service import following, replay
 from marginbandits.service import journal as journals
 from marginbandits.service.clock import Clock
 from marginbandits.service.core import UnknownError
@@ -95,20 +96,83 @@ def test_a_clock_that_is_far_ahead_at_the_start_is_watched_for_a_minute(wrong: i
     assert told[0] // DAY == (100 if wrong == 4 else 500)
 
 
-def test_who_serves_waits_for_the_clock_first(opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_is_wrong_in_several_ways_at_the_start_is_watched_for_a_minute_in_each() -> None:
+    told = [500 * DAY, 0]
+
+    def wait(_: float) -> None:
+        told[1] += 10**9
+        told[0] = (500 if told[1] < 50 * 10**9 else 900 if told[1] < 100 * 10**9 else 100) * DAY + told[1]
+
+    clock = Clock(lambda: told[0], lambda: told[1])
+    clock.begin(100 * DAY // 1000, wait)
+    assert told[0] // DAY == 100
+    assert told[1] == 100 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("looks", "believed"),
+    [
+        ([(1, 2)] * 58 + [(1, 365 * 86400)] * 6, False),
+        ([(1, 365 * 86400)] * 60, False),
+        ([(1, 365 * 86400)] * 61, True),
+        ([(1, 10**6), (3600, 10**6)], False),
+        ([(1, 10**6), *[(10, 10**6)] * 6], True),
+        ([(1, -(10**6)), *[(9, -(10**6))] * 6, (9, 10**6)], False),
+    ],
+    ids=["two ways", "not long enough", "long enough", "nobody looked", "looked at", "back, and ahead"],
+)
+def test_a_clock_is_believed_when_it_has_been_the_same_way_off_for_a_minute(
+    looks: list[tuple[int, int]], believed: bool
+) -> None:
+    """Looks are seconds since the one before, and by how much the time of day is wrong then."""
+    told = [0, 0]
+    clock = Clock(lambda: told[0], lambda: told[1])
+    for seconds, wrong in looks:
+        told[1] += seconds * 10**9
+        told[0] = told[1] + wrong * 10**9
+        found = clock.now() * 1000 - told[1]
+    assert found == (looks[-1][1] * 10**9 if believed else 0)
+
+
+def test_a_service_looks_at_its_clock_all_along(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where nothing is open, so that a clock that is put right is followed."""
+    looks: list[float] = []
     shop = opened(Settings())
-    begun: list[int] = []
-    monkeypatch.setattr(journals._CLOCK, "begin", begun.append)
+    at = shop.clock.at
 
-    def service(_: object) -> None:
-        raise InterruptedError(begun)
+    def look() -> int:
+        looks.append(time.monotonic())
+        return at
 
-    monkeypatch.setattr(serving, "Service", service)
-    with socket.socket() as found, pytest.raises(InterruptedError):
-        serving.serve(shop.service.journal, found)
+    monkeypatch.setattr(following, "now", look)
+    until(lambda: len(looks) > 3)
+
+
+def test_who_serves_or_teaches_waits_for_the_clock_first(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And who reads does not."""
+    shop = opened(Settings(window=5, retention_days=1))
+    shop.play(10)
     last = shop.service.journal.last()
+    shop.close()
+    (tmp_path / "log.csv").write_text("age,action,reward,probability\n31,b,1,0.5\n")
+    begun: list[int] = []
+
+    def begin(at: int) -> None:
+        begun.append(at)
+        raise InterruptedError("still watching")
+
+    monkeypatch.setattr(journals._CLOCK, "begin", begin)
+    words = [["serve", "--data", str(tmp_path), "--port", "0"]]
+    words += [["journal", "warm", str(tmp_path), str(tmp_path / "log.csv"), "--loop", "shop"]]
     assert last is not None
-    assert begun == [last.at]
+    for one in words:
+        assert "still watching" in CliRunner().invoke(main, one).output
+    assert begun == [last.at, last.at]
+    with closing(Sqlite(tmp_path)) as journal:
+        assert journal.last() == last, "nothing was closed and nothing forgotten"
+    assert CliRunner().invoke(main, ["doctor", str(tmp_path)]).exit_code == 0
 
 
 def until(done: Callable[[], bool]) -> None:

@@ -1,19 +1,22 @@
 """What every store promises, of both."""
 
 import itertools
+import os
 import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import msgspec
 import psycopg
 import pytest
+from click.testing import CliRunner
 
+from marginbandits.cli import main
 from marginbandits.service import store
 from marginbandits.service.journal import (
     ACTIVATION,
@@ -32,7 +35,7 @@ from marginbandits.service.journal import (
 )
 from marginbandits.service.loop import read
 from marginbandits.service.postgres import Postgres
-from marginbandits.service.sqlite import Sqlite
+from marginbandits.service.sqlite import Sqlite, _beside
 from marginbandits.service.writer import Writer
 from tests.service.postgres import Server
 
@@ -471,3 +474,41 @@ def test_what_is_no_journal_is_left_alone(tmp_path: Path) -> None:
         with pytest.raises(JournalError, match="is no journal: it has other tables"):
             Sqlite(tmp_path, serving=serving)
     assert file.read_bytes() == before
+
+
+def test_of_two_backups_to_one_place_at_once_the_first_stays(tmp_path: Path) -> None:
+    """What is written until then has a name that says of what: one who is killed leaves it."""
+    file = tmp_path / "copy.sqlite3"
+    with ExitStack() as slow:
+        slow.enter_context(_beside(str(file))).write_bytes(b"slow")
+        with _beside(str(file)) as fast:
+            fast.write_bytes(b"fast")
+            names = {path.name for path in tmp_path.iterdir()}
+        with pytest.raises(JournalError, match="never replaces"):
+            slow.close()
+    assert len(names) == 2
+    assert all(name.startswith("copy.sqlite3.") and name.endswith(".partial") for name in names)
+    assert file.read_bytes() == b"fast"
+    assert [path.name for path in tmp_path.iterdir()] == ["copy.sqlite3"]
+
+
+def test_what_was_closed_is_read_where_nothing_may_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, copy = tmp_path / "here", tmp_path / "copy.sqlite3"
+    journal = Sqlite(here)
+    entries = [entry for entry, _ in journal.append([decision(f"e{k}") for k in range(3)])]
+    journal.close()
+    before = sorted(here.iterdir())
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != here)
+    with closing(Sqlite(here, serving=False)) as found:
+        assert sorted(here.iterdir()) == before, "nothing is made there"
+        assert list(read(found)) == entries
+        with found.still() as still:
+            assert list(read(still)) == entries
+        found.backup(str(copy))
+        assert sorted(here.iterdir()) == before
+    assert copy.exists()
+    told = CliRunner().invoke(main, ["keys", "make", "--data", str(here), "--scope", "read"])
+    assert told.output == f"Error: the journal of {here}: attempt to write a readonly database\n"
+    (here / "journal.sqlite3-wal").mkdir()  # that there is one says that it was not closed; it cannot be opened
+    with pytest.raises(JournalError, match="its folder may not be written, and it was not closed: copy all of"):
+        Sqlite(here, serving=False)

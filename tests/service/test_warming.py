@@ -17,6 +17,7 @@ from marginbandits.service.exporting import closed_events, export
 from marginbandits.service.records import Past, Policy, Settings, decode
 from marginbandits.service.replay import verified
 from marginbandits.service.sqlite import Sqlite
+from marginbandits.service.warming import drafts
 from tests.service.made import Shop
 
 Opened = Callable[..., Shop]
@@ -245,6 +246,30 @@ def test_more_than_can_wait_for_the_disk_is_written(tmp_path: Path) -> None:
     journal = Sqlite(tmp_path / "new", serving=False)
     assert not verified(journal).faults
     journal.close()
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "dsjson", "csv", "parquet", "jsonl.gz"])
+def test_rows_without_keys_are_known_by_their_place(tmp_path: Path, ending: str) -> None:
+    """One who was killed midway begins again; the same rows in another file are other rows."""
+    plain, file = tmp_path / "plain.csv", tmp_path / f"log.{ending}"
+    plain.write_text("age,action,reward,probability\n" + "1,a,1,0.5\n" * 30)
+    if ending == "csv":
+        plain.rename(file)
+    else:
+        assert run("convert", plain, file).exit_code == 0
+    words = ["journal", "warm", tmp_path / "shop", "--loop", "shop"]
+    rows = list(drafts("shop", mb.read_log(file), (0.0, 1.0)))
+    assert all((one.key or "").startswith("row:") for one in rows)
+    service = Service(Sqlite(tmp_path / "shop"))
+    service.set("shop", Settings())
+    service.writer.put_all(rows[:12]).result()  # and killed here
+    service.close()
+    for learnt, known in ((18, 12), (0, 30)):
+        told = run(*words, file)
+        assert told.output == f"{learnt} events learnt, {known} were there already\n", told.output
+    other = tmp_path / "other.csv"
+    other.write_text("age,action,reward,probability\n" + "1,a,1,0.5\n" * 20)
+    assert run(*words, other).output == "20 events learnt, 0 were there already\n"
 
 
 def test_learning_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

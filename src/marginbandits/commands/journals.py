@@ -1,5 +1,6 @@
 """What can be done with a service's journal beside serving it: is it sound, write it out, copy it, feed it."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,18 +41,25 @@ def listening_at(where: str, host: str, port: int) -> Iterator["socket"]:
 
 @contextmanager
 def journal_at(where: str, *, serving: bool = False, durability: str = "full") -> Iterator["Journal"]:
-    """The journal of a folder, or of a database where it is the address of one; closed at the end."""
+    """The journal of a folder, or of a database where it is the address of one; closed at the end.
+
+    Whoever is `serving` closes windows and forgets what is old, so a clock that is far ahead is watched first.
+    """
     with needs_extra():
-        from marginbandits.service.journal import JournalError
+        from marginbandits.service.journal import JournalError, begin
         from marginbandits.service.serving import opened
     try:
         found = opened(where, serving=serving, durability=durability)
         try:
+            if serving:
+                begin(found)
             yield found
         finally:
             found.close()
     except JournalError as error:
         raise click.ClickException(str(error)) from None
+    except sqlite3.Error as error:
+        raise click.ClickException(f"the journal of {where}: {error}") from error
 
 
 @click.command()
@@ -152,8 +160,10 @@ def backup(where: str, out: Path) -> None:
 def warm(where: str, log: Path, loop: str, new: bool, learner: str | None, **options: Any) -> None:
     """Teach a loop a log of past decisions, before it decides itself, while no server runs.
 
-    The log is looked at as a whole first: a row that is none of a decision is named, and nothing is written. A log of
-    rewards outside [0, 1] says so (--reward-range -1 1): Personalizer's own, too. Exports of a service know their own.
+    The log is looked at as a whole first: a row that is none of a decision is named, and nothing is written. The same
+    log again teaches nothing twice, and the rest after a kill: a row is known by its key, or, without one, by its place
+    in a file of the same bytes. A log of rewards outside [0, 1] says so (--reward-range -1 1): Personalizer's own, too.
+    Exports of a service know their own.
 
     For example: marginbandits journal warm shop old.dsjson --loop shop --new
     """

@@ -20,6 +20,7 @@ from marginbandits.service.door import Door, RefusedError, json_answer, problem
 from marginbandits.service.evaluating import DECIDING, Rival, judged
 from marginbandits.service.explaining import converted, decoded
 from marginbandits.service.following import FAR_AHEAD
+from marginbandits.service.journal import LostError
 from marginbandits.service.keys import Scope
 from marginbandits.service.logbook import LOG
 from marginbandits.service.loop import Loop
@@ -81,7 +82,7 @@ class Erase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Health(msgspec.Struct, frozen=True):
     """Whether the service can be used: it writes, and learns. HTTP says 503 while either fails.
 
-    `waiting` is for the disk, `behind` for the learner; `failure` is why one of them fails, `ahead` by how many seconds
+    `waiting` is for the disk, `behind` for the learner; `failure` is why one of them fails; `ahead` by how many seconds
     the journal's clock is ahead of the machine's: until that has caught up no window closes.
     """
 
@@ -188,9 +189,10 @@ class Operations:
         service = self.service  # which is not asked for anything that it might have to wait for
         failure, ahead = service.writer.failure or service.failure, round(service.ahead, 3)
         status = "clock behind" if ahead > FAR_AHEAD else "ok"
+        lost = isinstance(failure, LostError)
         if failure is not None:
-            status = "not learning" if service.writer.failure is None else "not writing"
-        why = None if failure is None else type(failure).__name__
+            status = "not writing" if lost or service.writer.failure is not None else "not learning"
+        why = None if failure is None else str(failure) if lost else type(failure).__name__
         return Health(status, service.writer.waiting, service.behind, ahead, why)
 
 

@@ -2,9 +2,10 @@
 
 The machine has two clocks: one that says what time it is, which people and programs set, and one that only counts on,
 also while the machine sleeps. Time here goes on with the second. Where the first differs from it by less than a second
-it is believed; where it differs by more, it is believed once it has done so for a minute. So a clock that is wrong for
-a moment closes no window, and one that was put right is followed. One who begins after a stop knows when the last thing
-was written: where the day is far later than that, it is believed when it has been so for a minute, too.
+it is believed; where it differs by more, it is believed once it has been the same way off, to a second, for a minute in
+which it was looked at every ten seconds. So a clock that is wrong for a moment closes no window, whatever it was before
+that moment, and one that was put right is followed. One who begins after a stop knows when the last thing was written:
+where the day is far later than that, it is believed when it has gone on as it should for a minute, too.
 
 >>> told = [0, 0]
 >>> clock = Clock(lambda: told[0], lambda: told[1])
@@ -13,8 +14,8 @@ was written: where the day is far later than that, it is believed when it has be
 ...     return clock.now() // 10**6
 >>> after(5, 5), after(1, 10**6), after(1, 7)  # far ahead for a second
 (5, 6, 7)
->>> after(1, 1008), after(59, 1067), after(1, 1068), after(1, 1069)  # and for good
-(8, 67, 1068, 1069)
+>>> [after(10, wall) for wall in range(1017, 1087, 10)]  # and for good
+[17, 27, 37, 47, 57, 67, 1077]
 """
 
 import threading
@@ -24,7 +25,8 @@ from collections.abc import Callable
 __all__ = ["Clock"]
 
 NEAR, SURE, FAR = 1_000_000_000, 60_000_000_000, 86_400_000_000_000
-"""Nanoseconds."""
+BLIND = 10_000_000_000
+"""Nanoseconds; who did not look for longer than the last has not seen what was meanwhile."""
 
 
 class Clock:
@@ -33,30 +35,36 @@ class Clock:
     def __init__(self, day: Callable[[], int] | None = None, steady: Callable[[], int] | None = None) -> None:
         self._day = day or (lambda: time.time_ns())
         self._steady = steady or (lambda: time.clock_gettime_ns(_COUNTS_ON))
-        self._start = self._day() - self._steady()
-        self._doubted: int | None = None
+        self._gap = self._day() - self._steady()
+        self._doubted: tuple[int, int, int] | None = None  # a gap, since when it is seen, and when it last was
         self._lock = threading.Lock()
 
     def begin(self, last: int, wait: Callable[[float], object] = time.sleep) -> None:
         """Begin anew, after a moment in microseconds; while the day is doubted, nobody can go on."""
-        start = self._steady()
-        while self._day() - 1000 * last > FAR and self._steady() - start < SURE:
+        while True:
+            with self._lock:
+                day, steady = self._day(), self._steady()
+                if day - 1000 * last <= FAR or self._sure(day - steady, steady):
+                    self._gap, self._doubted = day - steady, None
+                    return
             wait(0.1)
-        with self._lock:
-            self._start, self._doubted = self._day() - self._steady(), None
 
     def now(self) -> int:
         """Microseconds since 1970."""
         with self._lock:
             day, steady = self._day(), self._steady()
-            gap = day - (self._start + steady)
-            if abs(gap) < NEAR:
-                self._doubted = None
-            elif self._doubted is None:
-                self._doubted = steady
-            if self._doubted is None or steady - self._doubted >= SURE:
-                self._start, self._doubted = self._start + gap, None
-            return (self._start + steady) // 1000
+            gap = day - steady
+            if abs(gap - self._gap) < NEAR or self._sure(gap, steady):
+                self._gap, self._doubted = gap, None
+            return (self._gap + steady) // 1000
+
+    def _sure(self, gap: int, steady: int) -> bool:
+        """Whether the clocks have been so far apart for long enough, and looked at all along."""
+        first, since, seen = self._doubted or (gap, steady, steady)
+        if abs(gap - first) >= NEAR or steady - seen > BLIND:
+            first, since = gap, steady
+        self._doubted = first, since, steady
+        return steady - since >= SURE
 
 
 _COUNTS_ON: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # where there is none, sleep is not counted

@@ -175,6 +175,7 @@ class Follower:
             self._wake.wait(_LOOK)
             self._ended.wait(_PAUSE)
             self._wake.clear()
+            now()  # what nobody looks at for a while is not believed
             if self._try_turn():
                 pause = _LOOK
             else:

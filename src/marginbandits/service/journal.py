@@ -50,6 +50,7 @@ __all__ = [
     "Entry",
     "Journal",
     "JournalError",
+    "LostError",
     "begin",
     "linked",
     "now",
@@ -69,6 +70,10 @@ _LOG = logging.getLogger("marginbandits.service")
 
 class JournalError(Exception):
     """The journal is damaged, in use, or of another version."""
+
+
+class LostError(JournalError):
+    """What would be written now, nobody would find: the journal is elsewhere, or another process may have it."""
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
@@ -117,7 +122,10 @@ class Journal(Protocol):
     """Whether several processes may serve it."""
 
     def lead(self) -> bool:
-        """Whether this process is the one that learns; an error, once, if it may have ceased to be meanwhile."""
+        """Whether this process is the one that learns; an error, once, if it may have ceased to be meanwhile.
+
+        A `LostError`, as from whatever writes, while nothing that is written would be found.
+        """
         ...
 
     def append(self, drafts: Sequence[Draft]) -> list[tuple[Entry, bool]]:
@@ -198,7 +206,7 @@ class Journal(Protocol):
 
 
 def begin(journal: Journal) -> None:
-    """Before a journal is served: a clock that is far ahead of its last entry must not close and erase everything."""
+    """Before anybody serves or teaches a journal: a clock far ahead of its last entry must not close and erase all."""
     last = journal.last()
     if last is not None:
         days = (_CLOCK.now() - last.at) / 86400e6

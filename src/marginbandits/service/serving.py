@@ -14,7 +14,7 @@ from marginbandits.service import logbook
 from marginbandits.service.app import application
 from marginbandits.service.core import Service
 from marginbandits.service.demo import Demo
-from marginbandits.service.journal import Journal, JournalError, begin
+from marginbandits.service.journal import Journal, JournalError
 from marginbandits.service.keys import Keys
 from marginbandits.service.postgres import Postgres
 from marginbandits.service.sqlite import Sqlite
@@ -64,7 +64,6 @@ def _has_keys(where: str) -> bool:
 def serve(journal: Journal, found: socket.socket, *, demo: bool = False) -> None:
     """Listen until told to stop; then write what waits, learn what is closed, and end. A demo has users of its own."""
     logbook.begin()
-    begin(journal)
     sys.setswitchinterval(0.001)  # whoever waits for the disk is told soon, though others are busy deciding
     service = Service(journal)
     host, port = found.getsockname()[:2]

@@ -3,6 +3,9 @@
 With synchronous=FULL every commit waits for the disk; a group of entries waits once. `durability="process"` waits for
 nothing but the operating system: a killed process loses nothing, a lost power the last moments. One server has the file
 at a time: a lock beside it says so.
+
+A file that is open is written on when its name is gone, or another's. So a server looks, with each group, whether the
+names of its journal and its lock are still those of the files that it has: else nothing is acknowledged.
 """
 
 import copy
@@ -20,7 +23,7 @@ from typing import Any
 
 import msgspec
 
-from marginbandits.service.journal import Draft, Entry, JournalError
+from marginbandits.service.journal import Draft, Entry, JournalError, LostError
 from marginbandits.service.store import ERASE, FACT, FORMAT, INSERT, PLACES, TABLES, TAIL, Store
 
 __all__ = ["Sqlite", "copied"]
@@ -59,36 +62,56 @@ class Sqlite(Store):
             self._reading = opened.enter_context(closing(_open(file, durability, new=False)))
             self._opened = opened.pop_all()
         self._write_lock, self._read_lock = threading.RLock(), threading.Lock()
-        self._tail = self.last()
+        names = (*(f"{file.name}{end}" for end in ("", "-wal", "-shm")), "lock") if serving else ()
+        self._held = {name: (str(folder / name), _which(str(folder / name))) for name in names}
         self._stale = True  # whatever was erased before this process: it may be in pages yet
 
     @staticmethod
     def _many(values: list[str]) -> str:
         return msgspec.json.encode(values).decode()
 
-    def lead(self) -> bool:
-        """Always: no other process serves this folder."""
-        return True
+    def _here(self) -> None:
+        """Whether what is written is found again, and by nobody else's leave."""
+        for name, (path, held) in self._held.items():
+            if _which(path) != held:
+                raise LostError(
+                    f"{name} was removed or replaced while it was served: nothing is acknowledged until it is back, or "
+                    "the service is started again"
+                )
 
-    def append(self, drafts: Sequence[Draft]) -> list[tuple[Entry, bool]]:
-        """One transaction, one wait for the disk."""
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing; and what has been committed was where it is looked for."""
         db = self._writing
         with self._write_lock:
             db.execute("BEGIN IMMEDIATE")
             try:
-                found = self._next(self._tail, drafts, lambda query, given: db.execute(query, given).fetchall())
-                fresh = [entry for entry, new in found if new]
-                for start in range(0, len(fresh), _AT_ONCE):
-                    some = [msgspec.structs.astuple(entry) for entry in fresh[start : start + _AT_ONCE]]
-                    db.execute(INSERT + f", {PLACES}" * (len(some) - 1), [*itertools.chain.from_iterable(some)])
+                self._here()
+                yield db
                 db.execute("COMMIT")
             except BaseException:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
-            if fresh:
-                self._tail = fresh[-1]
-            return found
+            self._here()
+
+    def lead(self) -> bool:
+        """Always, as no other process serves this folder: an error while one might."""
+        self._here()
+        return True
+
+    def append(self, drafts: Sequence[Draft]) -> list[tuple[Entry, bool]]:
+        """One transaction, one wait for the disk."""
+        with self._transaction() as db:
+            tail = [Entry(*row) for row in db.execute(TAIL)]
+            found = self._next(
+                tail[0] if tail else None, drafts, lambda query, given: db.execute(query, given).fetchall()
+            )
+            fresh = [msgspec.structs.astuple(entry) for entry, new in found if new]
+            for start in range(0, len(fresh), _AT_ONCE):
+                some = fresh[start : start + _AT_ONCE]
+                db.execute(INSERT + f", {PLACES}" * (len(some) - 1), [*itertools.chain.from_iterable(some)])
+        return found
 
     def _rows(self, query: str, given: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         with self._read_lock:
@@ -96,18 +119,11 @@ class Sqlite(Store):
 
     def erase(self, seqs: Iterable[int]) -> int:
         """From the table; the file and the write-ahead log have it until `scrub`."""
-        with self._write_lock:
+        with self._transaction() as db:
             self._stale = True
-            before = self._writing.total_changes
-            self._writing.execute("BEGIN IMMEDIATE")
-            try:
-                self._writing.executemany(ERASE.format("= ?"), [(seq, seq) for seq in seqs])
-                self._writing.execute("COMMIT")
-            except BaseException:
-                if self._writing.in_transaction:
-                    self._writing.execute("ROLLBACK")
-                raise
-            return self._writing.total_changes - before
+            before = db.total_changes
+            db.executemany(ERASE.format("= ?"), [(seq, seq) for seq in seqs])
+            return db.total_changes - before
 
     def scrub(self) -> bool:
         """Write the file anew, and empty the write-ahead log.
@@ -131,17 +147,17 @@ class Sqlite(Store):
 
     def put(self, name: str, value: bytes | None) -> None:
         """Replace a named value."""
-        with self._write_lock:
+        with self._transaction() as db:
             if value is None:
-                self._writing.execute("DELETE FROM fact WHERE name = ?", (name,))
+                db.execute("DELETE FROM fact WHERE name = ?", (name,))
             else:
-                self._writing.execute(FACT + "UPDATE SET value = excluded.value", (name, value))
+                db.execute(FACT + "UPDATE SET value = excluded.value", (name, value))
 
     def first(self, name: str, value: bytes) -> bytes:
         """The named value that there is; else this one, from now on."""
-        with self._write_lock:
-            self._writing.execute(FACT + "NOTHING", (name, value))
-            return self.fact(name) or value
+        with self._transaction() as db:
+            db.execute(FACT + "NOTHING", (name, value))
+        return self.fact(name) or value
 
     @contextmanager
     def still(self) -> Iterator["Sqlite"]:
@@ -176,17 +192,35 @@ def copied(path: str, entries: Iterable[tuple[Any, ...]], facts: Iterable[tuple[
 
 @contextmanager
 def _beside(path: str) -> Iterator[Path]:
-    """A file to copy to, that takes its place when it is whole, and is removed if it does not come to that."""
+    """A file to copy to, that takes its place when it is whole, and is removed if it does not come to that.
+
+    Of two at once, one is the first to make a file of that name, and the other is refused. One who is killed leaves
+    what was written, by a name that says of what.
+    """
     target = Path(path)
+    there = JournalError(f"{path} exists: a backup never replaces anything")
     if target.exists():
-        raise JournalError(f"{path} exists: a backup never replaces anything")
-    partial = target.with_name(f".{secrets.token_hex(12)}.partial")
+        raise there
+    partial = target.with_name(f"{target.name}.{secrets.token_hex(4)}.partial")
     try:
         yield partial
+        try:
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            raise there from None
         partial.rename(target)
     finally:
         for end in ("", "-wal", "-shm", "-journal"):
             Path(f"{partial}{end}").unlink(missing_ok=True)
+
+
+def _which(path: str) -> tuple[int, int] | None:
+    """The file that has this name, if one has."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _private(file: Path) -> Path:
@@ -200,9 +234,19 @@ def _private(file: Path) -> Path:
 
 
 def _open(file: Path, durability: str, *, new: bool) -> sqlite3.Connection:
-    """A connection to a journal; in a file that is `new`, and empty, one is made. What is no journal is left alone."""
+    """A connection to a journal; in a file that is `new`, and empty, one is made. What is no journal is left alone.
+
+    SQLite makes files beside the one that it reads. Where that may not be, one that was closed is read as it is.
+    """
+    fixed = not os.access(file.parent, os.W_OK)
+    whole = not os.path.exists(f"{file}-wal")
     db = sqlite3.connect(
-        _private(file), isolation_level=None, check_same_thread=False, timeout=_BUSY / 1e3, cached_statements=256
+        f"{file.absolute().as_uri()}?mode=ro&immutable=1" if fixed and whole else _private(file),
+        uri=fixed and whole,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=_BUSY / 1e3,
+        cached_statements=256,
     )
     try:
         (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -218,7 +262,10 @@ def _open(file: Path, durability: str, *, new: bool) -> sqlite3.Connection:
             db.executescript(f"BEGIN; {TABLES} PRAGMA user_version = {FORMAT}; COMMIT;")
     except sqlite3.DatabaseError as error:
         db.close()
-        raise JournalError(f"{file} cannot be read as a journal: {error}") from None
+        way = (
+            "; its folder may not be written, and it was not closed: copy all of it to one that may be" if fixed else ""
+        )
+        raise JournalError(f"{file} cannot be read as a journal: {error}{way}") from None
     except JournalError:
         db.close()
         raise

@@ -1,12 +1,15 @@
 """Into the journal: a log of past decisions, as events of the *past*, so that the model stays a function of it.
 
 A log is looked at as a whole first, each row as a decision would be, by a learner of the kind that is to learn it; so
-either all of it is written, or nothing. Rewards are taken as they are, and must lie within the range of the loop; of a
-log of losses, which are shares, they are shares of that range.
+nothing is written of one that is not good. Who is killed while it is written begins again: what is there is found, by
+its key, or else by its row in a file that has these bytes. Rewards are taken as they are, and must lie within the range
+of the loop; of a log of losses, which are shares, they are shares of that range.
 """
 
+import hashlib
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -54,25 +57,43 @@ def warmed(service: Service, loop: str, parts: Iterable[Rounds]) -> Warmed:
 def drafts(
     loop: str, parts: Iterable[Rounds], reward_range: tuple[float, float], pupil: Learner | None = None
 ) -> Iterator[Draft]:
-    """What a log says, as events of the past; a round whose key the loop had from a log already is not repeated.
+    """What a log says, as events of the past; a round that the loop had from a log already is not repeated.
 
     A round that is none of a decision is refused, with its place; with a pupil, so is one that it would not decide.
     """
-    low, high = reward_range
+    (low, high), told = reward_range, cache(_told)
     for some in parts:
         if some.probabilities is None:
             raise ValueError("a log must have the probability of each decision, and this one has none")
         rewards = some.outcomes if some.outcomes is not None else high - some.losses * (high - low)
         for i in range(len(some)):
             try:
-                yield _draft(loop, some, i, float(rewards[i]), reward_range, pupil)
+                event = encode(_past(loop, some, i, float(rewards[i]), reward_range, pupil))
+                yield Draft(loop, PAST, uuid.uuid4().hex, event, _key(some, i, told))
             except ValueError as error:
                 raise ValueError(f"{some.where(i)}: {error}") from None
 
 
-def _draft(
+def _key(some: Rounds, i: int, told: Callable[[str], str]) -> str | None:
+    """By which a round is known again: its own key, else its place; None if it has neither."""
+    key = "" if some.keys is None or some.keys[i] is None else str(some.keys[i])
+    if len(key) > LONGEST_KEY:
+        raise ValueError(f"a key must have at most {LONGEST_KEY} characters, got {len(key)}")
+    if key or some.places is None:
+        return f"past:{key}" if key else None
+    file, row = some.places.of(i)
+    return f"row:{row}:{told(file)}"
+
+
+def _told(file: str) -> str:
+    """What stands for the bytes of a file."""
+    with open(file, "rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()[:32]
+
+
+def _past(
     loop: str, some: Rounds, i: int, reward: float, reward_range: tuple[float, float], pupil: Learner | None
-) -> Draft:
+) -> Past:
     offer = some.offers[i] if some.offers is not None else {str(one): {} for one in some.labels or ()}
     context = _named(some.contexts[i] if some.contexts is not None else None, some.columns)
     unit = (some.beside or {}).get("unit")
@@ -111,10 +132,7 @@ def _draft(
         held=held is not None and held[i] is True,
         unit=ask.unit,
     )
-    key = "" if some.keys is None or some.keys[i] is None else str(some.keys[i])
-    if len(key) > LONGEST_KEY:
-        raise ValueError(f"a key must have at most {LONGEST_KEY} characters, got {len(key)}")
-    return Draft(loop, PAST, uuid.uuid4().hex, encode(Past(decided, reward)), f"past:{key}" if key else None)
+    return Past(decided, reward)
 
 
 def _probabilities(some: Rounds, i: int, n: int) -> Array:

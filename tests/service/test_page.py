@@ -19,7 +19,7 @@ from marginbandits.service.core import Service
 from marginbandits.service.demo import LOOP, Demo
 from marginbandits.service.journal import PAST, Draft
 from marginbandits.service.keys import Keys
-from marginbandits.service.page_parts import _each, figures
+from marginbandits.service.page_charts import each, figures
 from marginbandits.service.records import Decided, Offer, Past, Policy, Settings, encode
 from marginbandits.service.running import intervals
 from marginbandits.service.series import MINUTE
@@ -132,6 +132,31 @@ def test_apprentice_says_how_often_the_learner_agrees(service: Service) -> None:
     page = shown(service, played(20, Settings(window=5.0, mode="Apprentice"), ("hat", "shoe"))).text
     assert "The baseline is served always (Apprentice)." in page
     assert "The learner would have chosen it in" in page
+
+
+@pytest.mark.parametrize("mode", ["Apprentice", "LoggingOnly"])
+def test_what_is_served_has_its_reward_where_that_is_always_the_baseline(mode: Any, service: Service) -> None:
+    made = Simulated(Settings(window=5.0, mode=mode))
+    for k in range(80):
+        event, _ = made.decide(("hat", "shoe"))
+        made.reward(event, float(k % 4 == 0))
+        made.wait(5.0)
+    made.wait(5.0)
+    page = shown(service, made).text
+    tile = re.findall(r'<div class="tile ([a-z]+)"><h3>([^<]+)</h3><b>([^<]+)</b>', page)
+    assert tile == [("served", "Baseline, as served", "0.250")]
+    assert "no data yet" not in page
+    assert page.count('class="line served"><title>baseline, as served') == 2, "so far, and in each minute"
+    assert page.count('class="band served"') == 1
+
+
+def test_what_was_online_before_stays_beside_what_is_served(service: Service) -> None:
+    made = played(20, SHOP, ("hat", "shoe"))
+    made.set(Settings(window=60.0, mode="Apprentice"))
+    made.wait(100.0)
+    tiles = re.findall(r'<div class="tile ([a-z]+)">.*?<b[^>]*>([^<]+)</b>', shown(service, made).text)
+    assert [kind for kind, _ in tiles] == ["served", "bandit", "held", "base", "lift"]
+    assert tiles[0][1] == "–"
 
 
 def test_alarms_come_first(service: Service) -> None:
@@ -253,7 +278,7 @@ def test_the_minute_that_runs_is_there_and_gaps_are_gaps() -> None:
             made.reward(event, 1.0)
             made.wait(2.0)
     seen = made.loop.watch.look()
-    bandit, held, decisions = _each(seen.series[0].until(seen.stand), seen.series[0], Units((0.0, 1.0)), made.at)
+    bandit, held, _, decisions = each(seen.series[0].until(seen.stand), seen.series[0], Units((0.0, 1.0)), made.at)
     assert [((one.at - start) // MINUTE, one.value) for one in decisions.points] == [
         (0, 3),
         (1, 2),
@@ -267,11 +292,48 @@ def test_the_minute_that_runs_is_there_and_gaps_are_gaps() -> None:
     drawn = chart([bandit], "x")
     assert drawn.count("<polyline") == 2, "nothing is drawn where nothing was"
     assert drawn.count("<title>under way</title>") == 1
-    later = _each(seen.series[0].until(seen.stand), seen.series[0], Units((0.0, 1.0)), start + 10 * MINUTE)[2]
+    later = each(seen.series[0].until(seen.stand), seen.series[0], Units((0.0, 1.0)), start + 10 * MINUTE)[-1]
     assert [((one.at - start) // MINUTE, one.value) for one in later.points][-3:] == [(7, 4), (8, 0), (10, 0)]
     page = figures(seen, Units((0.0, 1.0)), made.at)
     assert "Decisions in each minute" in page
     assert "a hollow dot is the one that is under way" in page
+
+
+def test_a_minute_of_few_events_does_not_stretch_the_axis(service: Service) -> None:
+    """Two events of mean 0.5, then minutes of a hundred of mean 0.05: the axis is of these, the others are marked."""
+    made = Simulated(Settings(window=1.0))
+    made.at = 1_700_000_040 * SECOND  # a minute begins
+    for minute in range(8):
+        for k in range(100 if minute else 2):
+            event, _ = made.decide(("hat",))
+            made.reward(event, float(k % 20 == 0))
+            made.wait(0.6)
+        made.at += (0 if minute else 60 - 2) * SECOND
+    seen = made.loop.watch.look()
+    bandit = each(seen.series[0].until(seen.stand), seen.series[0], Units((0.0, 1.0)), made.at)[0]
+    assert [one.sure for one in bandit.points][:3] == [False, True, True]
+    assert bandit.points[0].value == 0.5
+    drawn = re.findall(r"<figure><h3>Reward in each minute</h3>.*?</figure>", shown(service, made).text)[0]
+    axis = [float(one) for one in re.findall(r'text-anchor="end">([0-9.]+)<', drawn)]
+    assert max(axis) < 0.1
+    assert "beyond the axis: 0.500, of 2 events" in drawn
+    assert drawn.count('class="line bandit faint"') == 1
+    assert "What is faint rests on few events" in shown(service, made).text
+
+
+def test_where_all_are_few_they_are_shown(service: Service) -> None:
+    page = shown(service, played(30, Settings(window=60.0), ("hat", "shoe"))).text
+    drawn = re.findall(r"<figure><h3>Reward in each minute</h3>.*?</figure>", page)[0]
+    assert "faint" not in drawn
+    assert "beyond" not in drawn
+
+
+def test_a_difference_that_may_be_either_is_no_number(service: Service) -> None:
+    page = shown(service, played(20, SHOP, ("hat", "shoe"))).text
+    tile = re.findall(r'<div class="tile lift">.*?</div>', page)[0]
+    assert '<b class="words">not yet known</b>' in tile
+    assert re.search(r"<span>[0-9.]+ less to [0-9.]+ more</span>", tile)
+    assert "not one tile less another" in tile
 
 
 def test_a_tile_without_data_says_so(service: Service) -> None:

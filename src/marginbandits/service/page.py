@@ -27,6 +27,7 @@ from marginbandits.service.door import Door, RefusedError
 from marginbandits.service.following import FAR_AHEAD
 from marginbandits.service.journal import now
 from marginbandits.service.loop import Loop
+from marginbandits.service.page_charts import figures
 from marginbandits.service.page_event import event_page
 from marginbandits.service.series import found
 from marginbandits.service.wording import Units, age, count, moment, share, verdict
@@ -66,8 +67,8 @@ def whole(title: str, body: Iterable[str], status: int = 200, every: int | None 
 def loop_page(service: Service, loop: Loop, every: int | None = None) -> Response:
     """All that there is to see of a loop."""
     seen, settings, name = loop.watch.look(), loop.settings, escape(loop.name)
-    units, four = Units(seen.reward_range), found([seen.stand])[0]
-    first, middle, last = verdict(settings, four, units, seen.imitated / seen.shadowed if seen.shadowed else None)
+    units, means = Units(seen.reward_range), found([seen.stand])[0]
+    first, middle, last = verdict(settings, means, units, seen.imitated / seen.shadowed if seen.shadowed else None)
     stressed = f' <b class="{middle.rpartition(" ")[2]}">{middle}</b>' if middle else ""
     address = f"/page/{quote(loop.name, safe='')}"
     again = f'<a href="{address}">no more</a>' if every else f'<a href="{address}?every=10">every 10 seconds</a>'
@@ -79,12 +80,13 @@ def loop_page(service: Service, loop: Loop, every: int | None = None) -> Respons
         f"{count(seen.decisions, 'decision')}; as of {moment(now())} UTC. Reload {again}.</p>",
         *(f'<p class="alarm" role="alert">{one}</p>' for one in _alarms(service, loop)),
         f'<p class="verdict">{first}{stressed}{escape(last)}</p>',
-        parts.tiles(four, units),
-        parts.figures(seen, units, now()),
+        parts.tiles(means, units, settings.mode == "Online"),
+        figures(seen, units, now()),
         '<p class="note">Each interval is of a mean reward so far, and with probability 95% right at all times: one '
-        "may look, and stop, whenever one likes. What counts are events decided Online whose windows are over"
-        f"{since}. Where weights are used, every event says something of both sides: the difference is known better "
-        "than by taking one mean from the other, and need not be exactly that.</p>",
+        f"may look, and stop, whenever one likes. What counts are events whose windows are over{since}; those decided "
+        "Online, and those where the baseline was served always, apart. Where weights are used, every event says "
+        "something of both sides: the difference is known better than by taking one mean from the other, and need not "
+        "be exactly that.</p>",
     ]
     if len(seen.policies) > 1:
         body += ["<h2>Policies</h2>", parts.by_policy(seen, units, service.policies(loop.name))]

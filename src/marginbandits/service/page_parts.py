@@ -5,21 +5,20 @@ from html import escape
 from urllib.parse import quote
 
 from marginbandits.service.audit import ALARM, Audit
-from marginbandits.service.charts import Line, Point, bar, chart, key
+from marginbandits.service.charts import bar
 from marginbandits.service.loop import Loop
 from marginbandits.service.records import Policy
 from marginbandits.service.running import Interval, intervals
-from marginbandits.service.series import MINUTE, Four, Series, Stand, found
+from marginbandits.service.series import Means
 from marginbandits.service.tallies import NONE, Tally
 from marginbandits.service.watch import Recent, Seen
-from marginbandits.service.wording import Units, age, called, count, moment, share
+from marginbandits.service.wording import Units, age, called, count, gained, moment, share
 
 __all__ = [
     "by_action",
     "by_policy",
     "by_segment",
     "draws",
-    "figures",
     "health",
     "last_decisions",
     "model",
@@ -28,6 +27,7 @@ __all__ = [
 ]
 
 SHOWN_ACTIONS, SHOWN_DECISIONS, LIKELY = 30, 10, 3
+_UNKNOWN = "not yet known"
 _LEFT = '<th scope="col" class="left">{}</th>'
 _WHY = (
     '<p class="note">Likeliest: the learner\'s first choice; explored: another one; held back: the baseline, to '
@@ -64,120 +64,38 @@ def _cell(cell: str) -> str:
     return cell if cell.startswith("<td") else f"<td>{cell}</td>"
 
 
-def tiles(four: Four, units: Units) -> str:
-    """The three rewards, and the difference, with their intervals."""
-    bandit, held, baseline, lift = four
-    than = "holdback" if held.n else "baseline"
+def tiles(means: Means, units: Units, online: bool) -> str:
+    """Rewards, and the difference, with their intervals; where only the baseline is served, first what that earns."""
+    bandit, held, baseline, lift, served = means
+    told, which = gained(lift, units)
     shown = [
-        ("bandit", "Bandit", bandit, units.reward, f"{count(bandit.n, 'event')}"),
-        ("held", "Holdback", held, units.reward, f"{count(held.n, 'event')} held back"),
-        ("base", "Always the baseline", baseline, units.reward, "by weights, over all events"),
-        ("lift", f"Bandit less {than}", lift, units.gap, "by weights, over all events"),
-    ]
-    parts = []
-    for kind, name, one, words, note in shown:
-        value, between = (words(one.value), units.between(one, words)) if one.n else ("–", "no data yet")
-        parts.append(
-            f'<div class="tile {kind}"><h3>{name}</h3><b>{value}</b><span>{between}</span><span>{note}</span></div>'
-        )
-    return f'<div class="tiles">{"".join(parts)}</div>'
-
-
-def figures(seen: Seen, units: Units, now: int) -> str:
-    """Rewards so far, their difference, rewards of each time, and how many decisions there were."""
-    series = next((one for one in seen.series if one.whole), seen.series[-1])
-    every = series.until(seen.stand)
-    stands = [one for one in every if one.baseline.up.n]
-    if not stands:
-        return ""
-    width = "minute" if series.width == MINUTE else "hour" if series is seen.series[1] else "day"
-    several = found(stands)
-    than = "holdback" if several[-1].held.n else "baseline"
-
-    def line(name: str, kind: str, place: int, scale: float, low: float) -> Line:
-        enough = several[-1][place].n / 10
-        points = []
-        for stand, four in zip(stands, several, strict=True):
-            if (one := four[place]).n:
-                value, below, above = (low + scale * y for y in (one.value, one.low, one.high))
-                at = max(min(stand.start + series.width, now), stand.start)  # the last time is not over yet
-                points.append(Point(at, value, below, above, one.n >= enough))
-        return Line(name, kind, points)
-
-    rewards = [
-        line("bandit", "bandit", 0, units.width, units.low),
-        line("holdback", "held", 1, units.width, units.low),
-        line("always the baseline", "base", 2, units.width, units.low),
-    ]
-    lift = line(f"bandit less {than}", "lift", 3, units.width, 0.0)
-    each = _each(every, series, units, now)
-    marks = [(one.first, f"policy {number}") for number, one in sorted(seen.policies.items())[1:]]
-    times = [point.at for one in (*rewards, lift, *each) for point in one.points]
-    span = min(times), max(times)
-    parts = [
-        _figure("Reward so far, with 95% intervals", rewards, marks, span),
-        _figure(f"Bandit less {than} so far, with its 95% interval", [lift], marks, span, zero=True, legend=False),
-        _figure(f"Reward in each {width}", each[:2], marks, span),
-        _figure(f"Decisions in each {width}", each[2:], marks, span, zero=True, legend=False),
-    ]
-    told = (
-        f"Times are UTC, and the same in all charts. What is so far is shown at the end of each {width}; what is "
-        f"of each {width} at its beginning, and a hollow dot is the one that is under way. Where no event closed, no "
-        f"reward is shown.{' A dashed line is where another policy began to decide.' * bool(marks)}"
-    )
-    return f'<div class="charts">{"".join(parts)}</div><p class="note">{told}</p>'
-
-
-def _each(stands: Sequence[Stand], series: Series, units: Units, now: int) -> list[Line]:
-    """What happened in each time, where it begins: the difference of two stands. Times without any are there, too."""
-    rewards: tuple[list[Point], list[Point]] = ([], [])
-    counts: list[Point] = []
-    pairs = list(zip([Stand(), *stands], stands, strict=False))
-    for before, after in pairs if series.whole else pairs[1:]:  # else what was before the first has gone
-        at = after.start
-        for points, (one, other) in zip(
-            rewards, ((before.bandit, after.bandit), (before.held, after.held)), strict=True
-        ):
-            if (n := other.up.n - one.up.n) > 0:
-                value = units.low + units.width * (other.up.total - one.up.total) / n
-                points.append(Point(at, value, value, value))
-        _nothing_until(counts, at, series.width)
-        n = after.decisions - before.decisions
-        counts.append(Point(at, n, n, n))
-    begun = now // series.width * series.width
-    if counts and counts[-1].at < begun <= counts[-1].at + series.width * series.most:
-        _nothing_until(counts, begun + series.width, series.width)
-    last = counts[-1].at if counts else 0
-    return [
-        *(
-            Line(name, kind, points, series.width, bool(points) and points[-1].at == last)
-            for name, kind, points in zip(("bandit", "holdback"), ("bandit", "held"), rewards, strict=True)
+        _tile("bandit", "Bandit", bandit, units, count(bandit.n, "event")),
+        _tile("held", "Holdback", held, units, f"{count(held.n, 'event')} held back"),
+        _tile("base", "Always the baseline", baseline, units, "by weights, over all events"),
+        _written(
+            "lift",
+            f"Bandit less {'holdback' if held.n else 'baseline'}",
+            (units.gap(lift.value), units.between(lift, units.gap)) if which else (_UNKNOWN, told),
+            "by weights, over all events: not one tile less another",
+            lift.n,
         ),
-        Line("decisions", "count", counts, running=bool(counts)),
     ]
+    if not online:  # of what was decided Online before, if anything was
+        shown = [one for one, known in zip(shown, means, strict=False) if known.n]
+        shown.insert(0, _tile("served", "Baseline, as served", served, units, count(served.n, "event")))
+    return f'<div class="tiles">{"".join(shown)}</div>'
 
 
-def _nothing_until(counts: list[Point], at: int, width: int) -> None:
-    """Between the last of these and a time nothing was counted."""
-    if counts and counts[-1].at + width < at:
-        first, last = counts[-1].at + width, at - width
-        counts += [Point(one, 0.0, 0.0, 0.0) for one in dict.fromkeys((first, last))]
+def _tile(kind: str, name: str, one: Interval, units: Units, note: str) -> str:
+    return _written(kind, name, (units.reward(one.value), units.between(one, units.reward)), note, one.n)
 
 
-def _figure(
-    title: str,
-    lines: Sequence[Line],
-    marks: Sequence[tuple[int, str]],
-    span: tuple[int, int],
-    *,
-    zero: bool = False,
-    legend: bool = True,
-) -> str:
-    shown = [one for one in lines if one.points]
-    if not shown:
-        return ""
-    names = f'<p class="legend">{"".join(map(key, shown))}</p>' if legend else ""
-    return f"<figure><h3>{title}</h3>{chart(shown, title, zero=zero, marks=marks, span=span)}{names}</figure>"
+def _written(kind: str, name: str, told: tuple[str, str], note: str, n: int) -> str:
+    value, between = told if n else ("–", "no data yet")
+    words = ' class="words"' if value == _UNKNOWN else ""
+    return (
+        f'<div class="tile {kind}"><h3>{name}</h3><b{words}>{value}</b><span>{between}</span><span>{note}</span></div>'
+    )
 
 
 def by_policy(seen: Seen, units: Units, policies: Iterable[Policy]) -> str:

@@ -20,10 +20,12 @@ from marginbandits.service.demo import LOOP, Demo
 from marginbandits.service.journal import PAST, Draft
 from marginbandits.service.keys import Keys
 from marginbandits.service.page_charts import each, figures
+from marginbandits.service.page_parts import _likely, by_action, by_segment
 from marginbandits.service.records import Decided, Offer, Past, Policy, Settings, encode
 from marginbandits.service.running import intervals
 from marginbandits.service.series import MINUTE
 from marginbandits.service.sqlite import Sqlite
+from marginbandits.service.tallies import LIVE, Table
 from marginbandits.service.wording import Units
 from tests.browser import FAULTS, Browser
 from tests.service.running import served
@@ -220,6 +222,37 @@ def test_a_segment_has_counts_and_intervals(service: Service) -> None:
     made.wait(100.0)
     parts = made.loop.watch.look().segments
     assert (parts["fr"].bandit.up.n, parts["de"].bandit.up.n + parts["de"].held.up.n) == (0, 1), "they begin anew"
+
+
+def test_actions_that_are_offered_no_more_are_behind_a_line(service: Service) -> None:
+    """A retired one of much traffic, and a mistyped one of none, come after what is offered now, however rare."""
+    made = Simulated(Settings(window=5.0, mode="LoggingOnly", segment="who"))
+    for k in range(1100 + LIVE):
+        actions = ("old", "new") if k < 1100 else ("new", "fresh")
+        made.decide(("odl", "new") if k == 7 else actions, context={"who": "fr"})
+        made.wait(5.0)
+    seen = made.loop.watch.look()
+    page = by_action(seen, Units((0.0, 1.0)), made.at)
+    above, _, behind = page.partition("<details>")
+    assert re.findall(r'class="wide">([a-z]+)<', above) == ["new", "fresh"]
+    assert re.findall(r'class="wide">([a-z]+)<', behind) == ["old", "odl"]
+    assert "and 2 others, not in the last 1,000 decisions: last offered 1 hour ago</summary>" in behind
+    assert above.count("<td>5 seconds ago</td>") == 2
+    assert not re.search(r"\bold\b", by_segment(seen, Units((0.0, 1.0))))
+    made.decide(("old", "new"))
+    assert "<details>" in by_action(made.loop.watch.look(), Units((0.0, 1.0)), made.at), "the mistyped one is"
+    assert "1 other, not" in by_action(made.loop.watch.look(), Units((0.0, 1.0)), made.at)
+
+
+def test_likeliest_actions_are_in_the_order_of_their_percentages() -> None:
+    """One that was offered rarely, and was likely then, has less weight in all than one that was always offered."""
+    table = Table(30)
+    for k in range(100):
+        offered = (["always", "other"], [0.4, 0.6]) if k % 4 else (["always", "other", "rare"], [0.4, 0.15, 0.45])
+        table.decided(*offered, 0, at=k + 1)
+    found = _likely(table)
+    assert [name for name, _ in found] == ["other", "rare", "always"]
+    assert [chance for _, chance in found] == pytest.approx([0.4875, 0.45, 0.4])
 
 
 def test_policies_are_shown_with_their_parameters(service: Service) -> None:

@@ -91,7 +91,7 @@ def loop_page(service: Service, loop: Loop, every: int | None = None) -> Respons
     if len(seen.policies) > 1:
         body += ["<h2>Policies</h2>", parts.by_policy(seen, units, service.policies(loop.name))]
     if seen.decisions:
-        body += ["<h2>Actions</h2>", parts.by_action(seen, units)]
+        body += ["<h2>Actions</h2>", parts.by_action(seen, units, now())]
         if seen.segment is not None:
             body += [f"<h2>Segments: {escape(seen.segment or '')}</h2>", parts.by_segment(seen, units)]
     body += ["<h2>Join</h2>", parts.health(loop), "<h2>Model</h2>", parts.model(loop, seen, now())]

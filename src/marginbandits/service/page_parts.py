@@ -4,13 +4,15 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from urllib.parse import quote
 
+import msgspec
+
 from marginbandits.service.audit import ALARM, Audit
 from marginbandits.service.charts import bar
 from marginbandits.service.loop import Loop
 from marginbandits.service.records import Policy
 from marginbandits.service.running import Interval, intervals
 from marginbandits.service.series import Means
-from marginbandits.service.tallies import NONE, Tally
+from marginbandits.service.tallies import LIVE, NONE, Table, Tally
 from marginbandits.service.watch import Recent, Seen
 from marginbandits.service.wording import Units, age, called, count, gained, moment, share
 
@@ -36,7 +38,8 @@ _WHY = (
 )
 _SEGMENTS = (
     '<p class="note">Mean rewards with their intervals, each right at all times with probability 95%, and of how many '
-    "closed events. Of many segments, some look better or worse by chance: one interval in twenty may be wrong.</p>"
+    "closed events. Of many segments, some look better or worse by chance: one interval in twenty may be wrong. "
+    "Likeliest actions are three of those that are offered now, by how likely each was where it was offered.</p>"
 )
 _HEALTH = {
     "rewarded": "a reward came within the window",
@@ -119,21 +122,32 @@ def _told(one: Interval, units: Units, words: Callable[[float], str]) -> str:
     return f"{words(one.value)} <small>{units.between(one, words)}</small>" if one.n else "–"
 
 
-def by_action(seen: Seen, units: Units) -> str:
-    """Traffic, probability and reward of the most frequent."""
-    rows, rest = seen.actions.top(SHOWN_ACTIONS)
-    total = max(seen.decisions, 1)
-    cells = [_action(escape(name), one, total, units) for name, one in rows]
+def by_action(seen: Seen, units: Units, now: int) -> str:
+    """Traffic, probability, reward and last offer of the most frequent that are live; behind a line, of the others."""
+    live, gone = seen.actions.ordered()
+    head = ("Action", "Traffic", '<th class="plot"></th>', "Mean probability", "Mean reward", "Last offered")
+    total, rest = max(seen.decisions, 1), msgspec.structs.replace(seen.actions.rest)
+    for _, one in live[SHOWN_ACTIONS:]:
+        rest.join(one)
+    cells = [_action(escape(name), one, total, units, now) for name, one in live[:SHOWN_ACTIONS]]
     if rest.chosen:
-        cells.append([*_action("<i>all others</i>", rest, total, units)[:-2], "–", _mean(rest, units)])
-    head = ("Action", "Traffic", '<th class="plot"></th>', "Mean probability", "Mean reward")
-    return table(head, cells)
+        name, part, plot, _, mean, last = _action("<i>all others</i>", rest, total, units, now)
+        cells.append([name, part, plot, "–", mean, last])
+    shown = table(head, cells)
+    if not gone:
+        return shown
+    last = age(now - max(one.at for _, one in gone))
+    told = f"and {count(len(gone), 'other')}, not in the last {LIVE:,} decisions: last offered {last} ago"
+    rows = [_action(escape(name), one, total, units, now) for name, one in gone[:SHOWN_ACTIONS]]
+    more = f'<p class="note">The most frequent {SHOWN_ACTIONS} of them.</p>' * (len(gone) > SHOWN_ACTIONS)
+    return f"{shown}<details><summary>{told}</summary>{table(head, rows)}{more}</details>"
 
 
-def _action(name: str, one: Tally, total: int, units: Units) -> list[str]:
+def _action(name: str, one: Tally, total: int, units: Units, now: int) -> list[str]:
     part = one.chosen / total
     probability = share(one.weight / one.offered) if one.offered else "–"
-    return [name, share(part), f'<td class="plot">{bar(part, "bandit")}</td>', probability, _mean(one, units)]
+    last = f"{age(now - one.at)} ago" if one.at else "–"
+    return [name, share(part), f'<td class="plot">{bar(part, "bandit")}</td>', probability, _mean(one, units), last]
 
 
 def _mean(one: Tally, units: Units) -> str:
@@ -147,16 +161,15 @@ def by_segment(seen: Seen, units: Units) -> str:
         return f'<p class="note">No decision has been made since the segment is {path}.</p>'
     if set(seen.segments) == {NONE}:
         return f'<p class="note">No context has a word or a number at {path}: is the segment spelt right?</p>'
-    several = sorted(seen.segments.items(), key=lambda one: -one[1].decisions)
-    total, rows = max(sum(one.decisions for _, one in several), 1), []
+    several = sorted(seen.segments.items(), key=lambda one: -one[1].table.decisions)
+    total, rows = max(sum(one.table.decisions for _, one in several), 1), []
     found = intervals([running for _, one in several for running in (one.bandit, one.held)])
     for (name, one), bandit, held in zip(several, found[::2], found[1::2], strict=True):
-        likely = sorted(one.table.rows.items(), key=lambda row: -row[1].weight)[:LIKELY]
-        told = ", ".join(f"{escape(action)} {share(row.weight / row.offered)}" for action, row in likely if row.offered)
+        told = ", ".join(f"{escape(action)} {share(chance)}" for action, chance in _likely(one.table))
         rows.append(
             [
                 f"<b>{escape(name)}</b>",
-                _labelled("Decisions", f"{one.decisions:,} <small>{share(one.decisions / total)}</small>"),
+                _labelled("Decisions", f"{one.table.decisions:,} <small>{share(one.table.decisions / total)}</small>"),
                 _labelled("Bandit", _of(bandit, units)),
                 _labelled("Holdback", _of(held, units)),
                 _labelled("Likeliest actions", told, "text wide"),
@@ -164,6 +177,14 @@ def by_segment(seen: Seen, units: Units) -> str:
         )
     head = ("Segment", "Decisions", "Bandit", "Holdback", _LEFT.format("Likeliest actions"))
     return table(head, rows, "cards") + _SEGMENTS
+
+
+def _likely(table: Table) -> list[tuple[str, float]]:
+    """Of the live actions that were likely most often the first few, by how likely each was where it was offered."""
+    live, _ = table.ordered()
+    often = sorted(live, key=lambda one: -one[1].weight)[:LIKELY]
+    chances = [(action, row.weight / row.offered) for action, row in often if row.offered]
+    return sorted(chances, key=lambda one: -one[1])
 
 
 def _of(one: Interval, units: Units) -> str:

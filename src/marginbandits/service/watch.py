@@ -104,11 +104,10 @@ class Watch:
             seen.stand.decisions += 1
             ids = [one.id for one in decided.actions]
             self.audit.observe(decided.probabilities, decided.chosen, ids)
-            seen.actions.decided(ids, decided.probabilities, decided.chosen)
+            seen.actions.decided(ids, decided.probabilities, decided.chosen, entry.at)
             if seen.segment is not None:
                 part = self._segment(decided, seen.segment)
-                part.decisions += 1
-                part.table.decided(ids, decided.probabilities, decided.chosen)
+                part.table.decided(ids, decided.probabilities, decided.chosen, entry.at)
             if decided.mode == "Online":
                 self._reign(decided, entry.at).decisions += 1
             if decided.shadow >= 0:

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from marginbandits.learners.adding import Added
 from marginbandits.service.app import application
 from marginbandits.service.audit import ALARM
 from marginbandits.service.charts import LETTER, WIDTH, Line, Point, chart
@@ -20,6 +21,7 @@ from marginbandits.service.demo import LOOP, Demo
 from marginbandits.service.journal import PAST, Draft
 from marginbandits.service.keys import Keys
 from marginbandits.service.page_charts import each, figures
+from marginbandits.service.page_event import _outside
 from marginbandits.service.page_parts import _likely, by_action, by_segment
 from marginbandits.service.records import Decided, Offer, Past, Policy, Settings, encode
 from marginbandits.service.running import intervals
@@ -185,7 +187,7 @@ def test_names_are_words_not_markup(service: Service) -> None:
     assert (gone.status_code, "<script" in gone.text) == (404, False)
     service.loops["<i>x</i>"] = Simulated(Settings(), name="<i>x</i>").loop
     front = Web(service).get("/").text
-    assert '<a href="/page/%3Ci%3Ex%3C%2Fi%3E">&lt;i&gt;x&lt;/i&gt;</a>' in front
+    assert '<a href="/page/%3Ci%3Ex%3C%2Fi%3E"><b>&lt;i&gt;x&lt;/i&gt;</b></a>' in front
 
 
 def test_the_front_lists_loops_or_goes_to_the_only_one(service: Service) -> None:
@@ -195,6 +197,34 @@ def test_the_front_lists_loops_or_goes_to_the_only_one(service: Service) -> None
     assert web.get("/").headers["location"] == "/page/shop"
     service.set("news", Settings(mode="LoggingOnly"))
     assert web.get("/").text.index("news") < web.get("/").text.index("shop")
+
+
+def test_the_front_says_how_each_loop_fares(service: Service) -> None:
+    sure = Simulated(Settings(window=1.0, holdback=0.5, exploration=0.5), name="sure")
+    for _ in range(400):
+        event, decided = sure.decide(("hat", "shoe"))
+        sure.reward(event, float(decided.chosen == 1))
+        sure.wait(2.0)
+    served = Simulated(
+        Settings(window=1.0, mode="Apprentice"), Policy("LogisticTS", {"scale": 2.0}, number=3), name="low"
+    )
+    event, _ = served.decide(("hat",))
+    served.reward(event, 0.25)
+    served.wait(2.0)
+    early = played(20, SHOP, ("hat", "shoe"))
+    early.loop.watch.audit.observe([1.0, 0.0], 1, ["hat", "shoe"])
+    for one in (sure, served, early, Simulated(Settings(), name="new")):
+        service.loops[one.loop.name] = one.loop
+    page = Web(service).get("/").text.partition("<tbody>")[2]
+    rows = {re.findall(r"<b>([a-z]+)</b></a>", one)[0]: one for one in page.split("</tr>") if "<th" in one}
+    assert list(rows) == ["low", "new", "shop", "sure"]
+    assert re.search(r'<b class="more">[0-9.]+ to [0-9.]+ more</b>', rows["sure"])
+    assert re.search(r"not yet known <small>[0-9.]+ less to [0-9.]+ more</small>", rows["shop"])
+    assert "3 LogisticTS(scale=2.0)" in rows["low"]
+    assert re.search(r'data-label="Reward" class="">0.250 <small>', rows["low"])
+    assert rows["low"].count("no data yet") == 1
+    assert rows["new"].count("no data yet") == 2
+    assert [name for name, one in rows.items() if "alarm: its draws" in one] == ["shop"]
 
 
 def test_events_that_warmed_a_loop_are_among_those_joined(service: Service) -> None:
@@ -229,7 +259,7 @@ def test_actions_that_are_offered_no_more_are_behind_a_line(service: Service) ->
     made = Simulated(Settings(window=5.0, mode="LoggingOnly", segment="who"))
     for k in range(1100 + LIVE):
         actions = ("old", "new") if k < 1100 else ("new", "fresh")
-        made.decide(("odl", "new") if k == 7 else actions, context={"who": "fr"})
+        made.decide(("odl", "new") if k == 7 else actions, context={"who": k % 2})
         made.wait(5.0)
     seen = made.loop.watch.look()
     page = by_action(seen, Units((0.0, 1.0)), made.at)
@@ -237,7 +267,7 @@ def test_actions_that_are_offered_no_more_are_behind_a_line(service: Service) ->
     assert re.findall(r'class="wide">([a-z]+)<', above) == ["new", "fresh"]
     assert re.findall(r'class="wide">([a-z]+)<', behind) == ["old", "odl"]
     assert "and 2 others, not in the last 1,000 decisions: last offered 1 hour ago</summary>" in behind
-    assert above.count("<td>5 seconds ago</td>") == 2
+    assert above.count('<td class="ago">now</td>') == 2
     assert not re.search(r"\bold\b", by_segment(seen, Units((0.0, 1.0))))
     made.decide(("old", "new"))
     assert "<details>" in by_action(made.loop.watch.look(), Units((0.0, 1.0)), made.at), "the mistyped one is"
@@ -249,8 +279,8 @@ def test_likeliest_actions_are_in_the_order_of_their_percentages() -> None:
     table = Table(30)
     for k in range(100):
         offered = (["always", "other"], [0.4, 0.6]) if k % 4 else (["always", "other", "rare"], [0.4, 0.15, 0.45])
-        table.decided(*offered, 0, at=k + 1)
-    found = _likely(table)
+        table.decided(*offered, 0, number=k + 1, at=k + 1)
+    found = _likely(table, 100)
     assert [name for name, _ in found] == ["other", "rare", "always"]
     assert [chance for _, chance in found] == pytest.approx([0.4875, 0.45, 0.4])
 
@@ -432,6 +462,34 @@ def test_one_decision_tells_everything(service: Service) -> None:
     assert address not in web.get("/page/shop").text
 
 
+def test_a_prediction_is_what_is_usual_and_what_is_added(service: Service) -> None:
+    """In the numbers that are shown, of every action; those beyond what a reward can be are told of."""
+    service.set("shop", Settings(window=0.02))
+    web = Web(service)
+    for k in range(60):
+        ask = {"context": {f"about {j}": k * j % 3 for j in range(8)}, "actions": ["hat", "shoe"], "event_id": str(k)}
+        told = web.post("/loops/shop/decide", json=ask).json()
+        web.post("/loops/shop/reward", json={"event_id": str(k), "value": float(told["action"] == "hat")})
+    time.sleep(0.05)
+    service.settle()
+    page = web.get("/page/shop/event?id=59").text.partition("What the model says")[2]
+    row = (
+        r'"wide">(hat|shoe)</th><td data-label="As usual">([−0-9.]+)</td>.*?"text wide">(.*?)</td>'
+        r'<td data-label="Predicted reward"><b>([−0-9.]+)<'
+    )
+    rows = re.findall(row, page)
+    assert [name for name, *_ in rows] == ["hat", "shoe"]
+    for _, start, parts, predicted in rows:
+        numbers = [float(one.rpartition(" ")[2].replace("−", "-")) for one in parts.split(", ")]
+        assert len(numbers) == 6
+        assert "4 others " in parts
+        total = float(start.replace("−", "-")) + sum(numbers)
+        assert total == pytest.approx(float(predicted.replace("−", "-")), abs=0.005)
+    both = [Added("hat", 0.5, 0.2, []), Added("shoe", -0.1, 0.2, [])]
+    assert "from 0.000 to 1.000, and some of these predictions are not" in _outside(both, (0.0, 1.0), Units((0.0, 1.0)))
+    assert _outside(both[:1], (0.0, 1.0), Units((0.0, 1.0))) == ""
+
+
 def test_a_key_is_asked_for_and_taken_as_a_password(service: Service) -> None:
     service.set("shop", Settings())
     service.set("news", Settings())
@@ -475,18 +533,19 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         "one": played(1, SHOP, ("hat",)),
         "hostile": played(60, SHOP, HOSTILE, HOSTILE),
         "long": played(60, SHOP, ("A" * 256, "B" * 256), ("C" * 256, "D" * 256)),
+        "served": played(60, Settings(window=60.0, mode="Apprentice"), ("hat", "shoe")),
         "many": played(400, Settings(window=60.0, holdback=0.1, reward_range=(-1e6, 1e6)), many),
     }
     for name, made in loops.items():
         (folder / f"{name}.html").write_text(shown(one, made).text)
-    one.set("shop", Settings())
+    one.set("shop", Settings(), Policy("LogisticTS", {"scale": 2.0}))
     (folder / "front.html").write_text(Web(one).get("/").text)
     yield folder
     one.close()
 
 
 @pytest.mark.parametrize("width", [1200, 800, 400])
-@pytest.mark.parametrize("name", ["none", "one", "hostile", "long", "many", "front"])
+@pytest.mark.parametrize("name", ["none", "one", "hostile", "long", "served", "many", "front"])
 def test_nothing_is_cut_and_nothing_is_said(name: str, width: int, browser: Browser, pages: Path) -> None:
     browser.open(pages / f"{name}.html", width)
     browser.ask("document.querySelectorAll('details').forEach(e => e.open = true)")

@@ -79,7 +79,7 @@ def test_arms_are_told_apart_and_the_better_action_shows() -> None:
     assert lift == paired
     assert 0.0 < lift.low < bandit.value - 0.2 < lift.high
     assert set(seen.segments) == {"fr", "de"}
-    assert seen.segments["de"].table.decisions == 200
+    assert seen.segments["de"].decisions == 200
     assert sum(one.bandit.up.n + one.held.up.n for one in seen.segments.values()) == 600
     shoe = seen.actions.rows["shoe"]
     assert shoe.chosen == sum(one.chosen == 1 for one in decisions) == shoe.closed
@@ -228,7 +228,7 @@ def test_memory_does_not_grow_with_history() -> None:
             assert [len(one.stands) <= one.most for one in seen.series] == [True] * 3
     assert sizes[2] < 1.05 * sizes[1]
     assert seen.decisions == 3000
-    rows = [one for some in seen.actions.ordered() for _, one in some]
+    rows = [one for some in seen.actions.ordered(3000) for _, one in some]
     assert sum(one.chosen for one in rows) + seen.actions.rest.chosen == 3000
     assert not seen.series[1].whole
 

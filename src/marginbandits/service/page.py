@@ -24,13 +24,13 @@ from starlette.routing import Route
 from marginbandits.service import page_parts as parts
 from marginbandits.service.core import Service
 from marginbandits.service.door import Door, RefusedError
-from marginbandits.service.following import FAR_AHEAD
 from marginbandits.service.journal import now
 from marginbandits.service.loop import Loop
 from marginbandits.service.page_charts import figures
 from marginbandits.service.page_event import event_page
+from marginbandits.service.page_front import alarms_of_all, front_page
 from marginbandits.service.series import found
-from marginbandits.service.wording import Units, age, count, moment, share, verdict
+from marginbandits.service.wording import Units, count, moment, share, verdict
 
 __all__ = ["loop_page", "page_routes", "whole"]
 
@@ -78,7 +78,7 @@ def loop_page(service: Service, loop: Loop, every: int | None = None) -> Respons
         f"{_FRONT * (len(service.loops) > 1)}<h1>{name}</h1>",
         f'<p class="note">{settings.mode}, {share(settings.holdback)} held back{explored}; '
         f"{count(seen.decisions, 'decision')}; as of {moment(now())} UTC. Reload {again}.</p>",
-        *(f'<p class="alarm" role="alert">{one}</p>' for one in _alarms(service, loop)),
+        parts.alarms(_alarms(service, loop)),
         f'<p class="verdict">{first}{stressed}{escape(last)}</p>',
         parts.tiles(means, units, settings.mode == "Online"),
         figures(seen, units, now()),
@@ -102,33 +102,8 @@ def loop_page(service: Service, loop: Loop, every: int | None = None) -> Respons
 
 
 def _alarms(service: Service, loop: Loop) -> list[str]:
-    found = []
-    if service.failure is not None:
-        found.append("Learning fails: decisions go on with the model there is. The server's log says why.")
-    if service.ahead > FAR_AHEAD:
-        found.append(f"The journal's clock is {age(round(service.ahead * 1e6))} ahead: until then no window closes.")
-    if loop.watch.audit.alarmed:
-        found.append("What was chosen does not follow the probabilities that were told: trust no number below.")
-    return found
-
-
-def _all(loops: list[Loop]) -> Response:
-    rows = [
-        [
-            f'<a href="/page/{quote(one.name, safe="")}">{escape(one.name)}</a>',
-            one.settings.mode,
-            f"{one.watch.decisions:,}",
-        ]
-        for one in loops
-    ]
-    shown = parts.table(("Loop", "Mode", "Decisions"), rows)
-    return whole(
-        "Loops",
-        [
-            "<h1>Loops</h1>",
-            shown if rows else "<p>There are none yet: PUT /loops/{name} with {&quot;new&quot;: true} makes one.</p>",
-        ],
-    )
+    draws = "What was chosen does not follow the probabilities that were told: trust no number below."
+    return [*alarms_of_all(service), *([draws] if loop.watch.audit.alarmed else [])]
 
 
 def _refused(error: RefusedError) -> Response:
@@ -147,7 +122,7 @@ def page_routes(service: Service, door: Door) -> list[Route]:
         loops = [one for name, one in sorted(service.loops.items()) if own in (None, name)]
         if len(loops) == 1:
             return RedirectResponse(f"/page/{quote(loops[0].name, safe='')}")
-        return _all(loops)
+        return whole("Loops", front_page(service, loops))
 
     def one_loop(request: Request) -> Response:
         name = request.path_params["loop"]

@@ -11,17 +11,19 @@ from marginbandits.service.charts import bar
 from marginbandits.service.loop import Loop
 from marginbandits.service.records import Policy
 from marginbandits.service.running import Interval, intervals
-from marginbandits.service.series import Means
+from marginbandits.service.series import MINUTE, Means
 from marginbandits.service.tallies import LIVE, NONE, Table, Tally
 from marginbandits.service.watch import Recent, Seen
-from marginbandits.service.wording import Units, age, called, count, gained, moment, share
+from marginbandits.service.wording import UNKNOWN, Units, age, called, count, gained, moment, share
 
 __all__ = [
+    "alarms",
     "by_action",
     "by_policy",
     "by_segment",
     "draws",
     "health",
+    "labelled",
     "last_decisions",
     "model",
     "table",
@@ -29,7 +31,6 @@ __all__ = [
 ]
 
 SHOWN_ACTIONS, SHOWN_DECISIONS, LIKELY = 30, 10, 3
-_UNKNOWN = "not yet known"
 _LEFT = '<th scope="col" class="left">{}</th>'
 _WHY = (
     '<p class="note">Likeliest: the learner\'s first choice; explored: another one; held back: the baseline, to '
@@ -67,6 +68,11 @@ def _cell(cell: str) -> str:
     return cell if cell.startswith("<td") else f"<td>{cell}</td>"
 
 
+def alarms(told: Iterable[str]) -> str:
+    """What is wrong, before anything else."""
+    return "".join(f'<p class="alarm" role="alert">{one}</p>' for one in told)
+
+
 def tiles(means: Means, units: Units, online: bool) -> str:
     """Rewards, and the difference, with their intervals; where only the baseline is served, first what that earns."""
     bandit, held, baseline, lift, served = means
@@ -78,7 +84,7 @@ def tiles(means: Means, units: Units, online: bool) -> str:
         _written(
             "lift",
             f"Bandit less {'holdback' if held.n else 'baseline'}",
-            (units.gap(lift.value), units.between(lift, units.gap)) if which else (_UNKNOWN, told),
+            (units.gap(lift.value), units.between(lift, units.gap)) if which else (UNKNOWN, told),
             "by weights, over all events: not one tile less another",
             lift.n,
         ),
@@ -95,7 +101,7 @@ def _tile(kind: str, name: str, one: Interval, units: Units, note: str) -> str:
 
 def _written(kind: str, name: str, told: tuple[str, str], note: str, n: int) -> str:
     value, between = told if n else ("–", "no data yet")
-    words = ' class="words"' if value == _UNKNOWN else ""
+    words = ' class="words"' if value == UNKNOWN else ""
     return (
         f'<div class="tile {kind}"><h3>{name}</h3><b{words}>{value}</b><span>{between}</span><span>{note}</span></div>'
     )
@@ -108,10 +114,10 @@ def by_policy(seen: Seen, units: Units, policies: Iterable[Policy]) -> str:
     rows = [
         [
             f"{number} {escape(names.get(number, ''))}",
-            _labelled("Since, UTC", moment(one.first)[:16]),
-            _labelled("Decisions", f"{one.decisions:,}"),
-            _labelled("Reward", _told(reward, units, units.reward)),
-            _labelled("Less the baseline", _told(lift, units, units.gap)),
+            labelled("Since, UTC", moment(one.first)[:16]),
+            labelled("Decisions", f"{one.decisions:,}"),
+            labelled("Reward", _told(reward, units, units.reward)),
+            labelled("Less the baseline", _told(lift, units, units.gap)),
         ]
         for (number, one), reward, lift in zip(reigns, found[::2], found[1::2], strict=True)
     ]
@@ -124,7 +130,7 @@ def _told(one: Interval, units: Units, words: Callable[[float], str]) -> str:
 
 def by_action(seen: Seen, units: Units, now: int) -> str:
     """Traffic, probability, reward and last offer of the most frequent that are live; behind a line, of the others."""
-    live, gone = seen.actions.ordered()
+    live, gone = seen.actions.ordered(seen.decisions)
     head = ("Action", "Traffic", '<th class="plot"></th>', "Mean probability", "Mean reward", "Last offered")
     total, rest = max(seen.decisions, 1), msgspec.structs.replace(seen.actions.rest)
     for _, one in live[SHOWN_ACTIONS:]:
@@ -146,7 +152,8 @@ def by_action(seen: Seen, units: Units, now: int) -> str:
 def _action(name: str, one: Tally, total: int, units: Units, now: int) -> list[str]:
     part = one.chosen / total
     probability = share(one.weight / one.offered) if one.offered else "–"
-    last = f"{age(now - one.at)} ago" if one.at else "–"
+    ago = "–" if not one.at else "now" if now - one.at < MINUTE else f"{age(now - one.at)} ago"
+    last = f'<td class="ago">{ago}</td>'
     return [name, share(part), f'<td class="plot">{bar(part, "bandit")}</td>', probability, _mean(one, units), last]
 
 
@@ -161,27 +168,27 @@ def by_segment(seen: Seen, units: Units) -> str:
         return f'<p class="note">No decision has been made since the segment is {path}.</p>'
     if set(seen.segments) == {NONE}:
         return f'<p class="note">No context has a word or a number at {path}: is the segment spelt right?</p>'
-    several = sorted(seen.segments.items(), key=lambda one: -one[1].table.decisions)
-    total, rows = max(sum(one.table.decisions for _, one in several), 1), []
+    several = sorted(seen.segments.items(), key=lambda one: -one[1].decisions)
+    total, rows = max(sum(one.decisions for _, one in several), 1), []
     found = intervals([running for _, one in several for running in (one.bandit, one.held)])
     for (name, one), bandit, held in zip(several, found[::2], found[1::2], strict=True):
-        told = ", ".join(f"{escape(action)} {share(chance)}" for action, chance in _likely(one.table))
+        told = ", ".join(f"{escape(action)} {share(chance)}" for action, chance in _likely(one.table, seen.decisions))
         rows.append(
             [
                 f"<b>{escape(name)}</b>",
-                _labelled("Decisions", f"{one.table.decisions:,} <small>{share(one.table.decisions / total)}</small>"),
-                _labelled("Bandit", _of(bandit, units)),
-                _labelled("Holdback", _of(held, units)),
-                _labelled("Likeliest actions", told, "text wide"),
+                labelled("Decisions", f"{one.decisions:,} <small>{share(one.decisions / total)}</small>"),
+                labelled("Bandit", _of(bandit, units)),
+                labelled("Holdback", _of(held, units)),
+                labelled("Likeliest actions", told, "text wide"),
             ]
         )
     head = ("Segment", "Decisions", "Bandit", "Holdback", _LEFT.format("Likeliest actions"))
     return table(head, rows, "cards") + _SEGMENTS
 
 
-def _likely(table: Table) -> list[tuple[str, float]]:
+def _likely(table: Table, decisions: int) -> list[tuple[str, float]]:
     """Of the live actions that were likely most often the first few, by how likely each was where it was offered."""
-    live, _ = table.ordered()
+    live, _ = table.ordered(decisions)
     often = sorted(live, key=lambda one: -one[1].weight)[:LIKELY]
     chances = [(action, row.weight / row.offered) for action, row in often if row.offered]
     return sorted(chances, key=lambda one: -one[1])
@@ -191,7 +198,8 @@ def _of(one: Interval, units: Units) -> str:
     return f"{_told(one, units, units.reward)} <small>of {one.n:,}</small>" if one.n else "–"
 
 
-def _labelled(label: str, cell: str, kind: str = "") -> str:
+def labelled(label: str, cell: str, kind: str = "") -> str:
+    """A cell that has its column's name with it where a table is shown as cards."""
     return f'<td data-label="{label}" class="{kind}">{cell}</td>'
 
 
@@ -251,10 +259,10 @@ def _decision(one: Recent, units: Units, loop: str) -> list[str]:
     reward = "open" if one.reason is None else one.reason if one.reward is None else units.raw(one.reward)
     return [
         f'<a href="{address}"><code>{name}</code></a> <small>{moment(one.at)[11:]}</small>',
-        _labelled("Action", f"<b>{escape(one.action)}</b>", "text"),
-        _labelled("Probability", share(one.probability)),
-        _labelled("Next likeliest", second, "text"),
-        _labelled("Why", f'<span class="why">{escape(one.why)}</span>', "text"),
-        _labelled("Model", f"{one.policy}.{one.learnt}"),
-        _labelled("Reward", reward),
+        labelled("Action", f"<b>{escape(one.action)}</b>", "text"),
+        labelled("Probability", share(one.probability)),
+        labelled("Next likeliest", second, "text"),
+        labelled("Why", f'<span class="why">{escape(one.why)}</span>', "text"),
+        labelled("Model", f"{one.policy}.{one.learnt}"),
+        labelled("Reward", reward),
     ]

@@ -1,7 +1,7 @@
 """Traffic, probability and reward by action and by segment, of so many, and of the others together.
 
 >>> table = Table(most=2)
->>> table.decided(["a", "b", "c"], [0.5, 0.3, 0.2], 0, at=7)
+>>> table.decided(["a", "b", "c"], [0.5, 0.3, 0.2], 0, number=1, at=7)
 >>> table.closed("a", 1.0)
 >>> table.closed("c", 0.0)
 >>> table.rows["a"], table.rest.closed
@@ -26,7 +26,7 @@ LONGEST, LIVE = 64, 1000
 class Tally(msgspec.Struct, array_like=True):
     """How often offered, with which probabilities in all, how often chosen, closed, with which rewards in all.
 
-    And in which decision, and when, it was offered last.
+    And in which decision of the loop, and when, it was offered last.
     """
 
     offered: int = 0
@@ -51,13 +51,13 @@ class Table(msgspec.Struct):
     most: int
     rows: dict[str, Tally] = {}
     rest: Tally = msgspec.field(default_factory=Tally)
-    decisions: int = 0
 
-    def decided(self, actions: Sequence[str], probabilities: Sequence[float], place: int, at: int) -> None:
-        """What was offered then, and which place was chosen."""
-        self.decisions += 1
+    def decided(
+        self, actions: Sequence[str], probabilities: Sequence[float], place: int, *, number: int, at: int
+    ) -> None:
+        """What was offered in the loop's decision of this number, when that was, and which place was chosen."""
         if actions[place] not in self.rows and len(self.rows) >= self.most:
-            self._fold()
+            self._fold(number)
         for k, (action, probability) in enumerate(zip(actions, probabilities, strict=True)):
             row = self.rows.get(action)
             if row is None:
@@ -65,15 +65,15 @@ class Table(msgspec.Struct):
                     continue  # the last place is for what is chosen
                 row = self.rows[action] = Tally()
             row.offered, row.weight, row.chosen = row.offered + 1, row.weight + probability, row.chosen + (k == place)
-            row.last, row.at = self.decisions, at
+            row.last, row.at = number, at
 
     def closed(self, action: str, reward: float) -> None:
         """What was chosen once was worth so much."""
         row = self.rows.get(action, self.rest)
         row.closed, row.reward = row.closed + 1, row.reward + reward
 
-    def _fold(self) -> None:
-        live, gone = self.ordered()
+    def _fold(self, number: int) -> None:
+        live, gone = self.ordered(number)
         self.keep({name for name, _ in [*live, *gone][: self.most // 2]})
 
     def keep(self, actions: set[str]) -> None:
@@ -81,17 +81,18 @@ class Table(msgspec.Struct):
         for action in [one for one in self.rows if one not in actions]:
             self.rest.join(self.rows.pop(action))
 
-    def ordered(self) -> tuple[list[tuple[str, Tally]], list[tuple[str, Tally]]]:
-        """Those that are live, and those that were offered for the last time before; each the most frequent first."""
+    def ordered(self, number: int) -> tuple[list[tuple[str, Tally]], list[tuple[str, Tally]]]:
+        """Those that are live after so many decisions, and those that are not; each the most frequent first."""
         order = sorted(self.rows.items(), key=lambda one: (-one[1].chosen, -one[1].weight, one[0]))
-        live = [one for one in order if one[1].last > self.decisions - LIVE]
-        return live, [one for one in order if one[1].last <= self.decisions - LIVE]
+        live = [one for one in order if one[1].last > number - LIVE]
+        return live, [one for one in order if one[1].last <= number - LIVE]
 
 
 class Segment(msgspec.Struct):
     """A part of the traffic: its actions, and rewards, scaled to [0, 1], of what was, and was not, held back."""
 
     table: Table
+    decisions: int = 0
     bandit: Running = msgspec.field(default_factory=lambda: Running(most=1.0))
     held: Running = msgspec.field(default_factory=lambda: Running(most=1.0))
 

@@ -104,10 +104,12 @@ class Watch:
             seen.stand.decisions += 1
             ids = [one.id for one in decided.actions]
             self.audit.observe(decided.probabilities, decided.chosen, ids)
-            seen.actions.decided(ids, decided.probabilities, decided.chosen, entry.at)
+            offer = ids, decided.probabilities, decided.chosen
+            seen.actions.decided(*offer, number=seen.decisions, at=entry.at)
             if seen.segment is not None:
                 part = self._segment(decided, seen.segment)
-                part.table.decided(ids, decided.probabilities, decided.chosen, entry.at)
+                part.decisions += 1
+                part.table.decided(*offer, number=seen.decisions, at=entry.at)
             if decided.mode == "Online":
                 self._reign(decided, entry.at).decisions += 1
             if decided.shadow >= 0:

@@ -13,9 +13,10 @@ from marginbandits.service.records import Policy, Settings
 from marginbandits.service.running import Interval
 from marginbandits.service.series import Means
 
-__all__ = ["Units", "age", "called", "count", "gained", "moment", "share", "verdict"]
+__all__ = ["UNKNOWN", "Units", "age", "called", "count", "gained", "moment", "share", "verdict"]
 
 _AGES = [(86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")]
+UNKNOWN = "not yet known"
 SURE = "95% sure, however often one looks."
 
 

@@ -128,16 +128,16 @@ def deployed(seed: int, hours: int, rate: float) -> Found:
         due(shop, rewards, look, high)
         shop.at = max(shop.at, look)
         shop.wait(0.0)
-        four = found([shop.loop.watch.look().stand])[0]
+        means = found([shop.loop.watch.look().stand])[0]
         closed = [one for one in events if one.closes <= shop.at]
-        assert four.baseline.n == len(closed)
+        assert means.baseline.n == len(closed)
         for at, true in enumerate(truths(closed)):
             unit = true / (high - low) if at == 3 else (true - low) / (high - low)
-            right[at] = right[at] and (math.isnan(true) or four[at].low <= unit <= four[at].high)
-        if four.lift.low > 0.0:
+            right[at] = right[at] and (math.isnan(true) or means[at].low <= unit <= means[at].high)
+        if means.lift.low > 0.0:
             said, wrongly = True, wrongly or truths(closed)[3] <= 0.0
-    widths = tuple((one.high - one.low) for one in four)
-    return Found(tuple(right), widths, four.bandit.value > four.held.value, said, wrongly, served, len(closed))
+    widths = tuple((one.high - one.low) for one in means[:4])
+    return Found(tuple(right), widths, means.bandit.value > means.held.value, said, wrongly, served, len(closed))
 
 
 def due(shop: Simulated, rewards: list[tuple[int, str]], now: int, value: float) -> None:

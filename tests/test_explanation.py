@@ -8,7 +8,8 @@ import pytest
 import scipy.sparse
 
 import marginbandits as mb
-from marginbandits.learners.explanation import without
+from marginbandits.learners.adding import added
+from marginbandits.learners.explanation import left, without
 
 PREDICTING = [
     mb.Bag,
@@ -204,3 +205,53 @@ def test_what_is_played_is_explained_first_and_beyond_the_range() -> None:
     assert chances == sorted(chances, reverse=True)
     assert np.allclose(sorted(agent.predict([3.0, -2.0])), sorted(one.predicted for one in found.actions))
     assert any(one.effects[0].effect != 0.0 for one in found.actions)
+
+
+OFFERING = [mb.Bag, mb.Cover, mb.EpsilonGreedy, mb.HingeLMC, mb.LinTS, mb.LinUCB, mb.LogisticTS, mb.RegCB, mb.SquareCB]
+
+
+@pytest.mark.parametrize("cls", OFFERING)
+def test_what_is_usual_and_what_entries_add_is_what_is_predicted(cls: Any) -> None:
+    """Whatever the learner; though effects, which count twice what entries do together, do not add up."""
+    agent, rng = cls(10, reward_range=(0, 10), seed=0), np.random.default_rng(0)
+    actions = {"hat": {"price": 20.0}, "shoe": {"price": 80.0, "tags": ["new", "sale"]}}
+    for _ in range(300):
+        context = {"country": str(rng.choice(["DE", "FR"])), "age": float(rng.integers(18, 80)), "always": "there"}
+        decision = agent.act(context, actions=actions)
+        liked = (decision.action == "hat") == (context["country"] == "DE")
+        agent.learn(context, decision, reward=10.0 * (rng.random() < 0.1 + 0.8 * liked), actions=actions)
+    context = {"country": "DE", "age": 30.0, "always": "there"}
+    before = agent.dumps()
+    found, explained = added(agent, context, actions), agent.explain(context, actions=actions).actions
+    assert agent.dumps() == before
+    assert [one.action for one in found] == [one.action for one in explained]
+    for one, other in zip(found, explained, strict=True):
+        assert one.predicted == pytest.approx(other.predicted, abs=1e-9)
+        assert one.start + sum(part for _, part in one.parts) == pytest.approx(one.predicted, abs=1e-9)
+        assert {entry for entry, _ in one.parts} == {entry for entry, _ in other.effects}
+        assert dict(one.parts)["user.always=there"] == 0.0
+    sums = [one.predicted - sum(part for _, part in one.effects) for one in explained]
+    assert max(abs(total - one.start) for total, one in zip(sums, found, strict=True)) > 0.1
+
+
+def test_what_is_usual_is_the_mean_of_what_was_learnt() -> None:
+    """Where two countries came, one three times as often, an entry adds what it is worth above that mean."""
+    agent = mb.RegCB(10, reward_range=(0, 1), seed=0)
+    for k in range(400):
+        context = {"country": "DE" if k % 4 else "FR"}
+        decision = agent.act(context, actions={"hat": None})
+        agent.learn(context, decision, reward=float(k % 4 > 0), actions={"hat": None})
+    (one,) = added(agent, {"country": "FR"}, {"hat": None})
+    assert one.start == pytest.approx(0.75, abs=0.03)
+    assert one.parts[0].entry == "user.country=FR"
+    assert one.parts[0].effect == pytest.approx(-0.75, abs=0.05)
+
+
+def test_several_entries_are_left_out_at_once() -> None:
+    context = {"age": 31.5, "title": "red red shoes", "tags": ["new", "old"], "user": {"vip": True}, "x": None}
+    table = mb.Table()
+    assert left(context, table, set()) == context
+    gone = {label for label, _, _ in without(context, table)}
+    assert left(context, table, gone) == {"title": " ", "tags": [], "user": {}}
+    for label, less, _ in without(context, table):
+        assert left(context, table, {label}) == less

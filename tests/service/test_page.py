@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from marginbandits.learners.adding import Added
 from marginbandits.service.app import application
 from marginbandits.service.audit import ALARM
 from marginbandits.service.charts import LETTER, WIDTH, Line, Point, chart
@@ -19,11 +20,14 @@ from marginbandits.service.core import Service
 from marginbandits.service.demo import LOOP, Demo
 from marginbandits.service.journal import PAST, Draft
 from marginbandits.service.keys import Keys
-from marginbandits.service.page_parts import _each, figures
+from marginbandits.service.page_charts import each, figures
+from marginbandits.service.page_event import _outside
+from marginbandits.service.page_parts import _likely, by_action, by_segment
 from marginbandits.service.records import Decided, Offer, Past, Policy, Settings, encode
 from marginbandits.service.running import intervals
 from marginbandits.service.series import MINUTE
 from marginbandits.service.sqlite import Sqlite
+from marginbandits.service.tallies import LIVE, Table
 from marginbandits.service.wording import Units
 from tests.browser import FAULTS, Browser
 from tests.service.running import served
@@ -134,6 +138,31 @@ def test_apprentice_says_how_often_the_learner_agrees(service: Service) -> None:
     assert "The learner would have chosen it in" in page
 
 
+@pytest.mark.parametrize("mode", ["Apprentice", "LoggingOnly"])
+def test_what_is_served_has_its_reward_where_that_is_always_the_baseline(mode: Any, service: Service) -> None:
+    made = Simulated(Settings(window=5.0, mode=mode))
+    for k in range(80):
+        event, _ = made.decide(("hat", "shoe"))
+        made.reward(event, float(k % 4 == 0))
+        made.wait(5.0)
+    made.wait(5.0)
+    page = shown(service, made).text
+    tile = re.findall(r'<div class="tile ([a-z]+)"><h3>([^<]+)</h3><b>([^<]+)</b>', page)
+    assert tile == [("served", "Baseline, as served", "0.250")]
+    assert "no data yet" not in page
+    assert page.count('class="line served"><title>baseline, as served') == 2, "so far, and in each minute"
+    assert page.count('class="band served"') == 1
+
+
+def test_what_was_online_before_stays_beside_what_is_served(service: Service) -> None:
+    made = played(20, SHOP, ("hat", "shoe"))
+    made.set(Settings(window=60.0, mode="Apprentice"))
+    made.wait(100.0)
+    tiles = re.findall(r'<div class="tile ([a-z]+)">.*?<b[^>]*>([^<]+)</b>', shown(service, made).text)
+    assert [kind for kind, _ in tiles] == ["served", "bandit", "held", "base", "lift"]
+    assert tiles[0][1] == "–"
+
+
 def test_alarms_come_first(service: Service) -> None:
     made = played(5, SHOP, ("hat", "shoe"))
     assert "alarm" not in shown(service, made).text.partition("</style>")[2].partition("<h2>")[0]
@@ -158,7 +187,7 @@ def test_names_are_words_not_markup(service: Service) -> None:
     assert (gone.status_code, "<script" in gone.text) == (404, False)
     service.loops["<i>x</i>"] = Simulated(Settings(), name="<i>x</i>").loop
     front = Web(service).get("/").text
-    assert '<a href="/page/%3Ci%3Ex%3C%2Fi%3E">&lt;i&gt;x&lt;/i&gt;</a>' in front
+    assert '<a href="/page/%3Ci%3Ex%3C%2Fi%3E"><b>&lt;i&gt;x&lt;/i&gt;</b></a>' in front
 
 
 def test_the_front_lists_loops_or_goes_to_the_only_one(service: Service) -> None:
@@ -168,6 +197,34 @@ def test_the_front_lists_loops_or_goes_to_the_only_one(service: Service) -> None
     assert web.get("/").headers["location"] == "/page/shop"
     service.set("news", Settings(mode="LoggingOnly"))
     assert web.get("/").text.index("news") < web.get("/").text.index("shop")
+
+
+def test_the_front_says_how_each_loop_fares(service: Service) -> None:
+    sure = Simulated(Settings(window=1.0, holdback=0.5, exploration=0.5), name="sure")
+    for _ in range(400):
+        event, decided = sure.decide(("hat", "shoe"))
+        sure.reward(event, float(decided.chosen == 1))
+        sure.wait(2.0)
+    served = Simulated(
+        Settings(window=1.0, mode="Apprentice"), Policy("LogisticTS", {"scale": 2.0}, number=3), name="low"
+    )
+    event, _ = served.decide(("hat",))
+    served.reward(event, 0.25)
+    served.wait(2.0)
+    early = played(20, SHOP, ("hat", "shoe"))
+    early.loop.watch.audit.observe([1.0, 0.0], 1, ["hat", "shoe"])
+    for one in (sure, served, early, Simulated(Settings(), name="new")):
+        service.loops[one.loop.name] = one.loop
+    page = Web(service).get("/").text.partition("<tbody>")[2]
+    rows = {re.findall(r"<b>([a-z]+)</b></a>", one)[0]: one for one in page.split("</tr>") if "<th" in one}
+    assert list(rows) == ["low", "new", "shop", "sure"]
+    assert re.search(r'<b class="more">[0-9.]+ to [0-9.]+ more</b>', rows["sure"])
+    assert re.search(r"not yet known <small>[0-9.]+ less to [0-9.]+ more</small>", rows["shop"])
+    assert "3 LogisticTS(scale=2.0)" in rows["low"]
+    assert re.search(r'data-label="Reward" class="">0.250 <small>', rows["low"])
+    assert rows["low"].count("no data yet") == 1
+    assert rows["new"].count("no data yet") == 2
+    assert [name for name, one in rows.items() if "alarm: its draws" in one] == ["shop"]
 
 
 def test_events_that_warmed_a_loop_are_among_those_joined(service: Service) -> None:
@@ -195,6 +252,37 @@ def test_a_segment_has_counts_and_intervals(service: Service) -> None:
     made.wait(100.0)
     parts = made.loop.watch.look().segments
     assert (parts["fr"].bandit.up.n, parts["de"].bandit.up.n + parts["de"].held.up.n) == (0, 1), "they begin anew"
+
+
+def test_actions_that_are_offered_no_more_are_behind_a_line(service: Service) -> None:
+    """A retired one of much traffic, and a mistyped one of none, come after what is offered now, however rare."""
+    made = Simulated(Settings(window=5.0, mode="LoggingOnly", segment="who"))
+    for k in range(1100 + LIVE):
+        actions = ("old", "new") if k < 1100 else ("new", "fresh")
+        made.decide(("odl", "new") if k == 7 else actions, context={"who": k % 2})
+        made.wait(5.0)
+    seen = made.loop.watch.look()
+    page = by_action(seen, Units((0.0, 1.0)), made.at)
+    above, _, behind = page.partition("<details>")
+    assert re.findall(r'class="wide">([a-z]+)<', above) == ["new", "fresh"]
+    assert re.findall(r'class="wide">([a-z]+)<', behind) == ["old", "odl"]
+    assert "and 2 others, not in the last 1,000 decisions: last offered 1 hour ago</summary>" in behind
+    assert above.count('<td class="ago">now</td>') == 2
+    assert not re.search(r"\bold\b", by_segment(seen, Units((0.0, 1.0))))
+    made.decide(("old", "new"))
+    assert "<details>" in by_action(made.loop.watch.look(), Units((0.0, 1.0)), made.at), "the mistyped one is"
+    assert "1 other, not" in by_action(made.loop.watch.look(), Units((0.0, 1.0)), made.at)
+
+
+def test_likeliest_actions_are_in_the_order_of_their_percentages() -> None:
+    """One that was offered rarely, and was likely then, has less weight in all than one that was always offered."""
+    table = Table(30)
+    for k in range(100):
+        offered = (["always", "other"], [0.4, 0.6]) if k % 4 else (["always", "other", "rare"], [0.4, 0.15, 0.45])
+        table.decided(*offered, 0, number=k + 1, at=k + 1)
+    found = _likely(table, 100)
+    assert [name for name, _ in found] == ["other", "rare", "always"]
+    assert [chance for _, chance in found] == pytest.approx([0.4875, 0.45, 0.4])
 
 
 def test_policies_are_shown_with_their_parameters(service: Service) -> None:
@@ -253,7 +341,7 @@ def test_the_minute_that_runs_is_there_and_gaps_are_gaps() -> None:
             made.reward(event, 1.0)
             made.wait(2.0)
     seen = made.loop.watch.look()
-    bandit, held, decisions = _each(seen.series[0].until(seen.stand), seen.series[0], Units((0.0, 1.0)), made.at)
+    bandit, held, _, decisions = each(seen.series[0].until(seen.stand), seen.series[0], Units((0.0, 1.0)), made.at)
     assert [((one.at - start) // MINUTE, one.value) for one in decisions.points] == [
         (0, 3),
         (1, 2),
@@ -267,11 +355,48 @@ def test_the_minute_that_runs_is_there_and_gaps_are_gaps() -> None:
     drawn = chart([bandit], "x")
     assert drawn.count("<polyline") == 2, "nothing is drawn where nothing was"
     assert drawn.count("<title>under way</title>") == 1
-    later = _each(seen.series[0].until(seen.stand), seen.series[0], Units((0.0, 1.0)), start + 10 * MINUTE)[2]
+    later = each(seen.series[0].until(seen.stand), seen.series[0], Units((0.0, 1.0)), start + 10 * MINUTE)[-1]
     assert [((one.at - start) // MINUTE, one.value) for one in later.points][-3:] == [(7, 4), (8, 0), (10, 0)]
     page = figures(seen, Units((0.0, 1.0)), made.at)
     assert "Decisions in each minute" in page
     assert "a hollow dot is the one that is under way" in page
+
+
+def test_a_minute_of_few_events_does_not_stretch_the_axis(service: Service) -> None:
+    """Two events of mean 0.5, then minutes of a hundred of mean 0.05: the axis is of these, the others are marked."""
+    made = Simulated(Settings(window=1.0))
+    made.at = 1_700_000_040 * SECOND  # a minute begins
+    for minute in range(8):
+        for k in range(100 if minute else 2):
+            event, _ = made.decide(("hat",))
+            made.reward(event, float(k % 20 == 0))
+            made.wait(0.6)
+        made.at += (0 if minute else 60 - 2) * SECOND
+    seen = made.loop.watch.look()
+    bandit = each(seen.series[0].until(seen.stand), seen.series[0], Units((0.0, 1.0)), made.at)[0]
+    assert [one.sure for one in bandit.points][:3] == [False, True, True]
+    assert bandit.points[0].value == 0.5
+    drawn = re.findall(r"<figure><h3>Reward in each minute</h3>.*?</figure>", shown(service, made).text)[0]
+    axis = [float(one) for one in re.findall(r'text-anchor="end">([0-9.]+)<', drawn)]
+    assert max(axis) < 0.1
+    assert "beyond the axis: 0.500, of 2 events" in drawn
+    assert drawn.count('class="line bandit faint"') == 1
+    assert "What is faint rests on few events" in shown(service, made).text
+
+
+def test_where_all_are_few_they_are_shown(service: Service) -> None:
+    page = shown(service, played(30, Settings(window=60.0), ("hat", "shoe"))).text
+    drawn = re.findall(r"<figure><h3>Reward in each minute</h3>.*?</figure>", page)[0]
+    assert "faint" not in drawn
+    assert "beyond" not in drawn
+
+
+def test_a_difference_that_may_be_either_is_no_number(service: Service) -> None:
+    page = shown(service, played(20, SHOP, ("hat", "shoe"))).text
+    tile = re.findall(r'<div class="tile lift">.*?</div>', page)[0]
+    assert '<b class="words">not yet known</b>' in tile
+    assert re.search(r"<span>[0-9.]+ less to [0-9.]+ more</span>", tile)
+    assert "not one tile less another" in tile
 
 
 def test_a_tile_without_data_says_so(service: Service) -> None:
@@ -337,6 +462,34 @@ def test_one_decision_tells_everything(service: Service) -> None:
     assert address not in web.get("/page/shop").text
 
 
+def test_a_prediction_is_what_is_usual_and_what_is_added(service: Service) -> None:
+    """In the numbers that are shown, of every action; those beyond what a reward can be are told of."""
+    service.set("shop", Settings(window=0.02))
+    web = Web(service)
+    for k in range(60):
+        ask = {"context": {f"about {j}": k * j % 3 for j in range(8)}, "actions": ["hat", "shoe"], "event_id": str(k)}
+        told = web.post("/loops/shop/decide", json=ask).json()
+        web.post("/loops/shop/reward", json={"event_id": str(k), "value": float(told["action"] == "hat")})
+    time.sleep(0.05)
+    service.settle()
+    page = web.get("/page/shop/event?id=59").text.partition("What the model says")[2]
+    row = (
+        r'"wide">(hat|shoe)</th><td data-label="As usual">([−0-9.]+)</td>.*?"text wide">(.*?)</td>'
+        r'<td data-label="Predicted reward"><b>([−0-9.]+)<'
+    )
+    rows = re.findall(row, page)
+    assert [name for name, *_ in rows] == ["hat", "shoe"]
+    for _, start, parts, predicted in rows:
+        numbers = [float(one.rpartition(" ")[2].replace("−", "-")) for one in parts.split(", ")]
+        assert len(numbers) == 6
+        assert "4 others " in parts
+        total = float(start.replace("−", "-")) + sum(numbers)
+        assert total == pytest.approx(float(predicted.replace("−", "-")), abs=0.005)
+    both = [Added("hat", 0.5, 0.2, []), Added("shoe", -0.1, 0.2, [])]
+    assert "from 0.000 to 1.000, and some of these predictions are not" in _outside(both, (0.0, 1.0), Units((0.0, 1.0)))
+    assert _outside(both[:1], (0.0, 1.0), Units((0.0, 1.0))) == ""
+
+
 def test_a_key_is_asked_for_and_taken_as_a_password(service: Service) -> None:
     service.set("shop", Settings())
     service.set("news", Settings())
@@ -381,18 +534,19 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         "one": played(1, SHOP, ("hat",)),
         "hostile": played(60, SHOP, HOSTILE, HOSTILE),
         "long": played(60, SHOP, ("A" * 256, "B" * 256), ("C" * 256, "D" * 256)),
+        "served": played(60, Settings(window=60.0, mode="Apprentice"), ("hat", "shoe")),
         "many": played(400, Settings(window=60.0, holdback=0.1, reward_range=(-1e6, 1e6)), many),
     }
     for name, made in loops.items():
         (folder / f"{name}.html").write_text(shown(one, made).text)
-    one.set("shop", Settings())
+    one.set("shop", Settings(), Policy("LogisticTS", {"scale": 2.0}))
     (folder / "front.html").write_text(Web(one).get("/").text)
     yield folder
     one.close()
 
 
 @pytest.mark.parametrize("width", [1200, 800, 400])
-@pytest.mark.parametrize("name", ["none", "one", "hostile", "long", "many", "front"])
+@pytest.mark.parametrize("name", ["none", "one", "hostile", "long", "served", "many", "front"])
 def test_nothing_is_cut_and_nothing_is_said(name: str, width: int, browser: Browser, pages: Path) -> None:
     browser.open(pages / f"{name}.html", width)
     browser.ask("document.querySelectorAll('details').forEach(e => e.open = true)")

@@ -71,7 +71,7 @@ def test_arms_are_told_apart_and_the_better_action_shows() -> None:
     assert all(one.chosen == one.baseline for one in held)
     assert (seen.stand.held.up.n, seen.stand.bandit.up.n) == (len(held), 600 - len(held))
     assert seen.stand.baseline.up.n == seen.stand.paired.up.n == 600
-    bandit, rest, baseline, lift = found([seen.stand])[0]
+    bandit, rest, baseline, lift, _ = found([seen.stand])[0]
     paired = intervals([seen.stand.paired])[0]
     assert rest.low < 0.2 < rest.high < bandit.low
     assert baseline.low < 0.2 < baseline.high
@@ -168,6 +168,26 @@ def test_only_what_was_online_and_active_counts() -> None:
     assert {one.why for one in seen.recent[:10]} == {"baseline"}
 
 
+def test_what_is_served_is_counted_apart_and_begins_anew_with_its_range() -> None:
+    made = Simulated(Settings(window=5.0, mode="Apprentice"))
+    list(many(made, 20, {"hat": 1.0, "shoe": 0.0}))
+    made.set(Settings(window=5.0, holdback=0.5))
+    list(many(made, 20, {"hat": 1.0, "shoe": 1.0}))
+    seen = made.loop.watch.look()
+    assert (seen.stand.served.up.n, seen.stand.baseline.up.n, seen.anew) == (20, 20, False)
+    assert found([seen.stand])[0].served == intervals([seen.stand.served])[0]
+    made.set(Settings(window=5.0, mode="LoggingOnly"))
+    list(many(made, 5, {"hat": 1.0}))
+    seen = made.loop.watch.look()
+    assert (seen.stand.served.up.n, seen.stand.baseline.up.n, seen.anew) == (25, 20, False), (
+        "nothing is held back there"
+    )
+    made.set(Settings(window=5.0, mode="Apprentice", reward_range=(0.0, 2.0)))
+    list(many(made, 3, {"hat": 1.0}))
+    seen = made.loop.watch.look()
+    assert (seen.stand.served.up.n, seen.stand.served.up.total, seen.anew) == (3, 1.5, True)
+
+
 def test_the_last_decisions_say_why_and_hold_no_context() -> None:
     made = Simulated(Settings(window=5.0, holdback=0.3))
     for k in range(80):
@@ -208,9 +228,8 @@ def test_memory_does_not_grow_with_history() -> None:
             assert [len(one.stands) <= one.most for one in seen.series] == [True] * 3
     assert sizes[2] < 1.05 * sizes[1]
     assert seen.decisions == 3000
-    rows, rest = seen.actions.top(30)
-    assert len(rows) == 30
-    assert sum(one.chosen for _, one in rows) + rest.chosen == 3000
+    rows = [one for some in seen.actions.ordered(3000) for _, one in some]
+    assert sum(one.chosen for one in rows) + seen.actions.rest.chosen == 3000
     assert not seen.series[1].whole
 
 

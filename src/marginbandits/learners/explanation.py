@@ -22,6 +22,7 @@ shoe    0%      1.00   0.89  +0.499 country=DE
 import math
 import os
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -31,7 +32,7 @@ from marginbandits.features import Table
 from marginbandits.pictures import figure
 from marginbandits.types import Action
 
-__all__ = ["Effect", "Explained", "Explanation", "without"]
+__all__ = ["Effect", "Explained", "Explanation", "left", "without"]
 
 SHOWN, DRAWN = 4, 8
 """Entries that are printed, and drawn, of each action."""
@@ -120,8 +121,33 @@ def without(context: Mapping[str, Any], table: Table, prefix: str = "") -> Itera
                 yield f"{path}: {item}", {**context, name: [one for one in value if one != item]}, None
         else:
             rest = {other: kept for other, kept in context.items() if other != name}
-            shown = "missing" if value is None else f"{value:.4g}" if isinstance(value, float) else value
-            yield f"{path}={shown}", rest, {name: value}
+            yield _said(path, value), rest, {name: value}
+
+
+def left(context: Mapping[str, Any], table: Table, out: AbstractSet[str], prefix: str = "") -> dict[str, Any]:
+    """A context without several of its entries, by the names that `without` has for them.
+
+    >>> left({"age": 3, "user": {"tags": ["new", "sale"]}}, Table(), {"age=3", "user.tags: new"})
+    {'user': {'tags': ['sale']}}
+    """
+    found: dict[str, Any] = {}
+    for name, value in context.items():
+        path = prefix + name
+        if isinstance(value, Mapping):
+            found[name] = left(value, table, out, path + ".")
+        elif isinstance(value, str) and _is_text(path, value, table):
+            words = value.split()
+            kept = [one for one in words if f"{path}: {one}" not in out]
+            found[name] = value if len(kept) == len(words) else " ".join(kept) + " "
+        elif isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+            found[name] = [one for one in value if f"{path}: {one}" not in out]
+        elif _said(path, value) not in out:
+            found[name] = value
+    return found
+
+
+def _said(path: str, value: Any) -> str:
+    return f"{path}={'missing' if value is None else f'{value:.4g}' if isinstance(value, float) else value}"
 
 
 def _is_text(path: str, value: str, table: Table) -> bool:

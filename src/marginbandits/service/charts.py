@@ -21,17 +21,21 @@ _STEPS += [n * 1440 * _MINUTE for n in (1, 2, 7, 14, 30, 60, 90, 180)]
 
 
 class Point(NamedTuple):
-    """When, what, and what it is between; `sure` points decide how tall a chart is."""
+    """When, what, and what it is between; `sure` points decide how tall a chart is, and others are faint.
+
+    What is beyond the axis is told in the words that it has.
+    """
 
     at: int
     value: float
     low: float
     high: float
     sure: bool = True
+    words: str = ""
 
 
 class Line(NamedTuple):
-    """What is told of as `name`, and looks as `kind`: bandit, held, base, lift or count.
+    """What is told of as `name`, and looks as `kind`: bandit, held, base, served, lift or count.
 
     Where two points are further apart than `apart`, nothing is drawn between them. Of a line that is `running`, the
     last point is of a time that is not over.
@@ -85,6 +89,7 @@ def chart(
     parts += _marked([(across(when), text) for when, text in marks if first < when < last])
     for line in reversed(lines):
         parts += _drawn(line, across, down)
+        parts += _beyond(line, across, low, high)
     return "".join([*parts, "</svg>"])
 
 
@@ -106,12 +111,11 @@ def _drawn(line: Line, across: Callable[[int], float], down: Callable[[float], f
     if any(one.low < one.high for one in line.points):
         around = [f"{x:.1f},{b:.1f}" for x, _, _, b in places] + [f"{x:.1f},{a:.1f}" for x, _, a, _ in places[::-1]]
         yield f'<polygon points="{" ".join(around)}" class="band {line.kind}"/>'
-    begins = [k for k, one in enumerate(line.points) if k == 0 or one.at - line.points[k - 1].at > line.apart]
-    for begin, end in itertools.pairwise([*begins, len(places)]):
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in places[begin:end])
-        yield f'<polyline points="{path}" class="line {line.kind}"><title>{escape(line.name)}</title></polyline>'
+    for begin, end, sure in _strokes(line):
+        path, kind = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in places[begin:end]), line.kind + " faint" * (not sure)
+        yield f'<polyline points="{path}" class="line {kind}"><title>{escape(line.name)}</title></polyline>'
         if end - begin == 1 and len(places) > 1:
-            yield f'<circle cx="{places[begin][0]:.1f}" cy="{places[begin][1]:.1f}" r="1.2" class="dot {line.kind}"/>'
+            yield f'<circle cx="{places[begin][0]:.1f}" cy="{places[begin][1]:.1f}" r="1.2" class="dot {kind}"/>'
     if line.running:
         x, y, _, _ = places[-1]
         told = "<title>under way</title>"
@@ -120,6 +124,36 @@ def _drawn(line: Line, across: Callable[[int], float], down: Callable[[float], f
         x, y, a, b = places[0]
         yield f'<path d="M{x:.1f},{a:.1f}V{b:.1f}" class="line {line.kind}"/>'
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" class="dot {line.kind}"/>'
+
+
+def _strokes(line: Line) -> Iterable[tuple[int, int, bool]]:
+    """From which point up to which a line is drawn in one go, and whether it leads from sure ones to sure ones.
+
+    >>> sure = [True, True, False, True, True]
+    >>> list(_strokes(Line("", "", [Point(at, 0.0, 0.0, 0.0, one) for at, one in enumerate(sure)])))
+    [(0, 2, True), (1, 4, False), (3, 5, True)]
+    """
+    points = line.points
+    begins = [k for k, one in enumerate(points) if k == 0 or one.at - points[k - 1].at > line.apart]
+    for begin, end in itertools.pairwise([*begins, len(points)]):
+        if end - begin == 1:
+            yield begin, end, points[begin].sure
+        steps = [points[k].sure and points[k + 1].sure for k in range(begin, end - 1)]
+        at = begin
+        for sure, some in itertools.groupby(steps):
+            n = len(list(some))
+            yield at, at + n + 1, sure
+            at += n
+
+
+def _beyond(line: Line, across: Callable[[int], float], low: float, high: float) -> Iterable[str]:
+    """An arrow at the edge, where values are beyond it; of several in a row one, at the farthest."""
+    for side, some in itertools.groupby(line.points, lambda one: (one.value > high) - (one.value < low)):
+        if side:
+            farthest = max(some, key=lambda one: side * one.value)
+            x, edge, step = across(farthest.at), TOP if side > 0 else BOTTOM, 7 * side
+            told = f"<title>beyond the axis: {escape(farthest.words)}</title>"
+            yield f'<path d="M{x - 4:.1f},{edge + step}h8l-4,{-step}z" class="dot {line.kind}">{told}</path>'
 
 
 def key(line: Line) -> str:

@@ -71,19 +71,29 @@ def exposition(service: Service, door: Door) -> bytes:
     rewards, lifts, by_policy = list[Sample](), list[Sample](), list[Sample]()
     lifts_by_policy: list[Sample] = []
     for one, seen in looks:
-        units, four = Units(seen.reward_range), found([seen.stand])[0]
-        for arm, interval in (("bandit", four.bandit), ("holdback", four.held), ("baseline", four.baseline)):
+        units, means = Units(seen.reward_range), found([seen.stand])[0]
+        for arm, interval in (
+            ("bandit", means.bandit),
+            ("holdback", means.held),
+            ("baseline", means.baseline),
+            ("served", means.served),
+        ):
             if interval.n:
                 told = units.low + units.width * interval.value
                 rewards.append(({"loop": one.name, "arm": arm}, told))
-        lifts += _ends({"loop": one.name}, four.lift, units.width)
+        lifts += _ends({"loop": one.name}, means.lift, units.width)
         for number, reign in sorted(seen.policies.items()):
             labels = {"loop": one.name, "policy": str(number)}
             earned, gained = intervals([reign.bandit, reign.paired])
             if earned.n:
                 by_policy.append((labels, units.low + units.width * earned.value))
             lifts_by_policy += _ends(labels, gained, units.width)
-    metric("reward", "gauge", "Mean reward so far of the bandit, the holdback and the baseline.", *rewards)
+    metric(
+        "reward",
+        "gauge",
+        "Mean reward so far of the bandit, the holdback, the baseline, and where that alone is served.",
+        *rewards,
+    )
     metric("lift", "gauge", "Bandit less holdback, or baseline, so far, and its 95% interval.", *lifts)
     metric("policy_reward", "gauge", "Mean reward while a policy decided, by its number.", *by_policy)
     metric("policy_lift", "gauge", "The lift while a policy decided, and its 95% interval.", *lifts_by_policy)

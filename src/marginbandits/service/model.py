@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from marginbandits import learners
+from marginbandits.learners.adding import Added, added
 from marginbandits.learners.base import Learner
-from marginbandits.learners.explanation import Explanation
 from marginbandits.learners.loading import loads
 from marginbandits.service.join import Closed
 from marginbandits.service.records import Offer, Policy
@@ -151,12 +151,12 @@ class Model:
         offered = {one.id: one.features for one in actions}
         return decided.context, made, min(max(reward, low), high), offered
 
-    def explain(self, context: Any, actions: list[Offer]) -> Explanation:
-        """What is predicted of each action and why, by a copy: no decision waits for it."""
+    def explain(self, context: Any, actions: list[Offer]) -> list[Added]:
+        """What is predicted of each action, and what that adds up from, by a copy: no decision waits for it."""
         if len(actions) > MOST_EXPLAINED:
             raise ValueError(f"at most {MOST_EXPLAINED} actions are explained, got {len(actions)}")
         copy: Learner = loads(self.dumps()[0])
-        return copy.explain(context, actions={one.id: one.features for one in actions})
+        return added(copy, context, {one.id: one.features for one in actions})
 
     def dumps(self) -> tuple[bytes, str]:
         """The learner as a file, and its hash."""

@@ -24,12 +24,13 @@ from starlette.routing import Route
 from marginbandits.service import page_parts as parts
 from marginbandits.service.core import Service
 from marginbandits.service.door import Door, RefusedError
-from marginbandits.service.following import FAR_AHEAD
 from marginbandits.service.journal import now
 from marginbandits.service.loop import Loop
+from marginbandits.service.page_charts import figures
 from marginbandits.service.page_event import event_page
+from marginbandits.service.page_front import alarms_of_all, front_page
 from marginbandits.service.series import found
-from marginbandits.service.wording import Units, age, count, moment, share, verdict
+from marginbandits.service.wording import Units, count, moment, share, verdict
 
 __all__ = ["loop_page", "page_routes", "whole"]
 
@@ -67,8 +68,8 @@ def whole(title: str, body: Iterable[str], status: int = 200, every: int | None 
 def loop_page(service: Service, loop: Loop, every: int | None = None) -> Response:
     """All that there is to see of a loop."""
     seen, settings, name = loop.watch.look(), loop.settings, escape(loop.name)
-    units, four = Units(seen.reward_range), found([seen.stand])[0]
-    first, middle, last = verdict(settings, four, units, seen.imitated / seen.shadowed if seen.shadowed else None)
+    units, means = Units(seen.reward_range), found([seen.stand])[0]
+    first, middle, last = verdict(settings, means, units, seen.imitated / seen.shadowed if seen.shadowed else None)
     stressed = f' <b class="{middle.rpartition(" ")[2]}">{middle}</b>' if middle else ""
     address = f"/page/{quote(loop.name, safe='')}"
     again = f'<a href="{address}">no more</a>' if every else f'<a href="{address}?every=10">every 10 seconds</a>'
@@ -78,19 +79,20 @@ def loop_page(service: Service, loop: Loop, every: int | None = None) -> Respons
         f"{_FRONT * (len(service.loops) > 1)}<h1>{name}</h1>",
         f'<p class="note">{settings.mode}, {share(settings.holdback)} held back{explored}; '
         f"{count(seen.decisions, 'decision')}; as of {moment(now())} UTC. Reload {again}.</p>",
-        *(f'<p class="alarm" role="alert">{one}</p>' for one in _alarms(service, loop)),
+        parts.alarms(_alarms(service, loop)),
         f'<p class="verdict">{first}{stressed}{escape(last)}</p>',
-        parts.tiles(four, units),
-        parts.figures(seen, units, now()),
+        parts.tiles(means, units, settings.mode == "Online"),
+        figures(seen, units, now()),
         '<p class="note">Each interval is of a mean reward so far, and with probability 95% right at all times: one '
-        "may look, and stop, whenever one likes. What counts are events decided Online whose windows are over"
-        f"{since}. Where weights are used, every event says something of both sides: the difference is known better "
-        "than by taking one mean from the other, and need not be exactly that.</p>",
+        f"may look, and stop, whenever one likes. What counts are events whose windows are over{since}; those decided "
+        "Online, and those where the baseline was served always, apart. Where weights are used, every event says "
+        "something of both sides: the difference is known better than by taking one mean from the other, and need not "
+        "be exactly that.</p>",
     ]
     if len(seen.policies) > 1:
         body += ["<h2>Policies</h2>", parts.by_policy(seen, units, service.policies(loop.name))]
     if seen.decisions:
-        body += ["<h2>Actions</h2>", parts.by_action(seen, units)]
+        body += ["<h2>Actions</h2>", parts.by_action(seen, units, now())]
         if seen.segment is not None:
             body += [f"<h2>Segments: {escape(seen.segment or '')}</h2>", parts.by_segment(seen, units)]
     body += ["<h2>Join</h2>", parts.health(loop), "<h2>Model</h2>", parts.model(loop, seen, now())]
@@ -101,33 +103,8 @@ def loop_page(service: Service, loop: Loop, every: int | None = None) -> Respons
 
 
 def _alarms(service: Service, loop: Loop) -> list[str]:
-    found = []
-    if service.failure is not None:
-        found.append("Learning fails: decisions go on with the model there is. The server's log says why.")
-    if service.ahead > FAR_AHEAD:
-        found.append(f"The journal's clock is {age(round(service.ahead * 1e6))} ahead: until then no window closes.")
-    if loop.watch.audit.alarmed:
-        found.append("What was chosen does not follow the probabilities that were told: trust no number below.")
-    return found
-
-
-def _all(loops: list[Loop]) -> Response:
-    rows = [
-        [
-            f'<a href="/page/{quote(one.name, safe="")}">{escape(one.name)}</a>',
-            one.settings.mode,
-            f"{one.watch.decisions:,}",
-        ]
-        for one in loops
-    ]
-    shown = parts.table(("Loop", "Mode", "Decisions"), rows)
-    return whole(
-        "Loops",
-        [
-            "<h1>Loops</h1>",
-            shown if rows else "<p>There are none yet: PUT /loops/{name} with {&quot;new&quot;: true} makes one.</p>",
-        ],
-    )
+    draws = "What was chosen does not follow the probabilities that were told: trust no number below."
+    return [*alarms_of_all(service), *([draws] if loop.watch.audit.alarmed else [])]
 
 
 def _refused(error: RefusedError) -> Response:
@@ -147,7 +124,7 @@ def page_routes(service: Service, door: Door) -> list[Route]:
         loops = [one for name, one in sorted(service.loops.items()) if own in (None, name)]
         if len(loops) == 1:
             return RedirectResponse(f"/page/{quote(loops[0].name, safe='')}")
-        return _all(loops)
+        return whole("Loops", front_page(service, loops))
 
     def one_loop(request: Request) -> Response:
         name = request.path_params["loop"]

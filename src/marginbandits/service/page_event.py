@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from marginbandits.learners.adding import Added
 from marginbandits.service.charts import bar
 from marginbandits.service.core import Service, UnknownError
 from marginbandits.service.join import EARLY, Closed, Joiner
@@ -12,18 +13,17 @@ from marginbandits.service.journal import REWARD, Entry, Journal
 from marginbandits.service.loop import AT_ONCE, Loop
 from marginbandits.service.page_parts import table
 from marginbandits.service.records import Decided, Rewarded, decode
-from marginbandits.service.wording import Units, moment, share
+from marginbandits.service.wording import Units, count, moment, share
 
 __all__ = ["event_page"]
 
-MOST_EFFECTS, LONGEST = 5, 20_000
-"""Entries that are shown to move a prediction; characters of a context."""
-_EFFECTS = (
-    '<p class="note">An entry moves a prediction by what is predicted with it, less what would be with what is usual '
-    "in its place: a category's others, a number's mean, no such word. An entry of the context is named as it is "
-    "there, one within another by both, as in user.country; one of the action as in action's price. Where a "
-    "learner is linear, a prediction is a sum over entries that is not cut to the range of rewards: where little is "
-    "known it may be negative, or more than a reward can be. What counts in a decision is how actions differ.</p>"
+MOST_PARTS, LONGEST = 5, 20_000
+"""Entries that are shown with what they add to a prediction; characters of a context."""
+_PARTS = (
+    '<p class="note">A prediction is what it would be where all is as usual, and what each entry adds to that: in '
+    "place of what is usual there, which is a category's others, a number's mean, no such word. What entries do "
+    "together is shared between them. An entry of the context is named as it is there, one within another by both, as "
+    "in user.country; one of the action as in action's price. What counts in a decision is how actions differ.</p>"
 )
 
 
@@ -140,28 +140,44 @@ def _entry(name: str) -> str:
 
 
 def _explained(loop: Loop, decided: Decided, units: Units) -> str:
-    """What the model of now predicts, and which entries of the context move it most."""
+    """What the model of now predicts, and what that adds up from."""
     offered = [one for place, one in enumerate(decided.actions) if place not in decided.excluded]
     head = "<h2>What the model says of it now</h2>"
     try:
-        explanation = loop.model.explain(decided.context, offered)
+        several = loop.model.explain(decided.context, offered)
     except ValueError as error:
         return f'{head}<p class="note">Nothing: {escape(str(error))}.</p>'
-    rows = []
-    for one in explanation.actions:
-        moved = [
-            f"{escape(_entry(entry))} {'+' * (effect > 0)}{units.raw(effect)}"
-            for entry, effect in one.effects[:MOST_EFFECTS]
+    rows = [
+        [
+            escape(str(one.action)),
+            f'<td data-label="As usual">{units.raw(one.start)}</td>',
+            f'<td data-label="What is added" class="text wide">{_added(one, units)}</td>',
+            f'<td data-label="Predicted reward"><b>{units.raw(one.predicted)}</b></td>',
         ]
-        rows.append(
-            [
-                escape(str(one.action)),
-                f'<td data-label="Predicted reward">{units.raw(one.predicted)}</td>',
-                f'<td data-label="Moved most by" class="text wide">{", ".join(moved)}</td>',
-            ]
-        )
+        for one in several
+    ]
+    columns = ("Action", "As usual", '<th scope="col" class="left">What is added</th>', "Predicted reward")
+    return f"{head}{_outside(several, decided.reward_range, units)}{table(columns, rows, 'cards')}{_PARTS}"
+
+
+def _added(one: Added, units: Units) -> str:
+    """The largest parts by name, the others together."""
+    told = [f"{escape(_entry(entry))} {_signed(part, units)}" for entry, part in one.parts[:MOST_PARTS]]
+    if more := one.parts[MOST_PARTS:]:
+        told.append(f"{count(len(more), 'other')} {_signed(sum(part for _, part in more), units)}")
+    return ", ".join(told) or "nothing"
+
+
+def _signed(part: float, units: Units) -> str:
+    return f"{'+' * (part > 0)}{units.raw(part)}"
+
+
+def _outside(several: list[Added], reward_range: tuple[float, float], units: Units) -> str:
+    """That a prediction is none that a reward can be, if one is."""
+    low, high = reward_range
+    if all(low <= one.predicted <= high for one in several):
+        return ""
     return (
-        head
-        + table(("Action", "Predicted reward", '<th scope="col" class="left">Moved most by</th>'), rows, "cards")
-        + _EFFECTS
+        f"<p>A reward is from {units.raw(low)} to {units.raw(high)}, and some of these predictions are not: a sum over "
+        "entries is not cut to it. Read such a one as very low, or very high.</p>"
     )

@@ -4,23 +4,26 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from urllib.parse import quote
 
+import msgspec
+
 from marginbandits.service.audit import ALARM, Audit
-from marginbandits.service.charts import Line, Point, bar, chart, key
+from marginbandits.service.charts import bar
 from marginbandits.service.loop import Loop
 from marginbandits.service.records import Policy
 from marginbandits.service.running import Interval, intervals
-from marginbandits.service.series import MINUTE, Four, Series, Stand, found
-from marginbandits.service.tallies import NONE, Tally
+from marginbandits.service.series import MINUTE, Means
+from marginbandits.service.tallies import LIVE, NONE, Table, Tally
 from marginbandits.service.watch import Recent, Seen
-from marginbandits.service.wording import Units, age, called, count, moment, share
+from marginbandits.service.wording import UNKNOWN, Units, age, called, count, gained, moment, share
 
 __all__ = [
+    "alarms",
     "by_action",
     "by_policy",
     "by_segment",
     "draws",
-    "figures",
     "health",
+    "labelled",
     "last_decisions",
     "model",
     "table",
@@ -36,7 +39,8 @@ _WHY = (
 )
 _SEGMENTS = (
     '<p class="note">Mean rewards with their intervals, each right at all times with probability 95%, and of how many '
-    "closed events. Of many segments, some look better or worse by chance: one interval in twenty may be wrong.</p>"
+    "closed events. Of many segments, some look better or worse by chance: one interval in twenty may be wrong. "
+    "Likeliest actions are three of those that are offered now, by how likely each was where it was offered.</p>"
 )
 _HEALTH = {
     "rewarded": "a reward came within the window",
@@ -64,120 +68,43 @@ def _cell(cell: str) -> str:
     return cell if cell.startswith("<td") else f"<td>{cell}</td>"
 
 
-def tiles(four: Four, units: Units) -> str:
-    """The three rewards, and the difference, with their intervals."""
-    bandit, held, baseline, lift = four
-    than = "holdback" if held.n else "baseline"
+def alarms(told: Iterable[str]) -> str:
+    """What is wrong, before anything else."""
+    return "".join(f'<p class="alarm" role="alert">{one}</p>' for one in told)
+
+
+def tiles(means: Means, units: Units, online: bool) -> str:
+    """Rewards, and the difference, with their intervals; where only the baseline is served, first what that earns."""
+    bandit, held, baseline, lift, served = means
+    told, which = gained(lift, units)
     shown = [
-        ("bandit", "Bandit", bandit, units.reward, f"{count(bandit.n, 'event')}"),
-        ("held", "Holdback", held, units.reward, f"{count(held.n, 'event')} held back"),
-        ("base", "Always the baseline", baseline, units.reward, "by weights, over all events"),
-        ("lift", f"Bandit less {than}", lift, units.gap, "by weights, over all events"),
-    ]
-    parts = []
-    for kind, name, one, words, note in shown:
-        value, between = (words(one.value), units.between(one, words)) if one.n else ("–", "no data yet")
-        parts.append(
-            f'<div class="tile {kind}"><h3>{name}</h3><b>{value}</b><span>{between}</span><span>{note}</span></div>'
-        )
-    return f'<div class="tiles">{"".join(parts)}</div>'
-
-
-def figures(seen: Seen, units: Units, now: int) -> str:
-    """Rewards so far, their difference, rewards of each time, and how many decisions there were."""
-    series = next((one for one in seen.series if one.whole), seen.series[-1])
-    every = series.until(seen.stand)
-    stands = [one for one in every if one.baseline.up.n]
-    if not stands:
-        return ""
-    width = "minute" if series.width == MINUTE else "hour" if series is seen.series[1] else "day"
-    several = found(stands)
-    than = "holdback" if several[-1].held.n else "baseline"
-
-    def line(name: str, kind: str, place: int, scale: float, low: float) -> Line:
-        enough = several[-1][place].n / 10
-        points = []
-        for stand, four in zip(stands, several, strict=True):
-            if (one := four[place]).n:
-                value, below, above = (low + scale * y for y in (one.value, one.low, one.high))
-                at = max(min(stand.start + series.width, now), stand.start)  # the last time is not over yet
-                points.append(Point(at, value, below, above, one.n >= enough))
-        return Line(name, kind, points)
-
-    rewards = [
-        line("bandit", "bandit", 0, units.width, units.low),
-        line("holdback", "held", 1, units.width, units.low),
-        line("always the baseline", "base", 2, units.width, units.low),
-    ]
-    lift = line(f"bandit less {than}", "lift", 3, units.width, 0.0)
-    each = _each(every, series, units, now)
-    marks = [(one.first, f"policy {number}") for number, one in sorted(seen.policies.items())[1:]]
-    times = [point.at for one in (*rewards, lift, *each) for point in one.points]
-    span = min(times), max(times)
-    parts = [
-        _figure("Reward so far, with 95% intervals", rewards, marks, span),
-        _figure(f"Bandit less {than} so far, with its 95% interval", [lift], marks, span, zero=True, legend=False),
-        _figure(f"Reward in each {width}", each[:2], marks, span),
-        _figure(f"Decisions in each {width}", each[2:], marks, span, zero=True, legend=False),
-    ]
-    told = (
-        f"Times are UTC, and the same in all charts. What is so far is shown at the end of each {width}; what is "
-        f"of each {width} at its beginning, and a hollow dot is the one that is under way. Where no event closed, no "
-        f"reward is shown.{' A dashed line is where another policy began to decide.' * bool(marks)}"
-    )
-    return f'<div class="charts">{"".join(parts)}</div><p class="note">{told}</p>'
-
-
-def _each(stands: Sequence[Stand], series: Series, units: Units, now: int) -> list[Line]:
-    """What happened in each time, where it begins: the difference of two stands. Times without any are there, too."""
-    rewards: tuple[list[Point], list[Point]] = ([], [])
-    counts: list[Point] = []
-    pairs = list(zip([Stand(), *stands], stands, strict=False))
-    for before, after in pairs if series.whole else pairs[1:]:  # else what was before the first has gone
-        at = after.start
-        for points, (one, other) in zip(
-            rewards, ((before.bandit, after.bandit), (before.held, after.held)), strict=True
-        ):
-            if (n := other.up.n - one.up.n) > 0:
-                value = units.low + units.width * (other.up.total - one.up.total) / n
-                points.append(Point(at, value, value, value))
-        _nothing_until(counts, at, series.width)
-        n = after.decisions - before.decisions
-        counts.append(Point(at, n, n, n))
-    begun = now // series.width * series.width
-    if counts and counts[-1].at < begun <= counts[-1].at + series.width * series.most:
-        _nothing_until(counts, begun + series.width, series.width)
-    last = counts[-1].at if counts else 0
-    return [
-        *(
-            Line(name, kind, points, series.width, bool(points) and points[-1].at == last)
-            for name, kind, points in zip(("bandit", "holdback"), ("bandit", "held"), rewards, strict=True)
+        _tile("bandit", "Bandit", bandit, units, count(bandit.n, "event")),
+        _tile("held", "Holdback", held, units, f"{count(held.n, 'event')} held back"),
+        _tile("base", "Always the baseline", baseline, units, "by weights, over all events"),
+        _written(
+            "lift",
+            f"Bandit less {'holdback' if held.n else 'baseline'}",
+            (units.gap(lift.value), units.between(lift, units.gap)) if which else (UNKNOWN, told),
+            "by weights, over all events: not one tile less another",
+            lift.n,
         ),
-        Line("decisions", "count", counts, running=bool(counts)),
     ]
+    if not online:  # of what was decided Online before, if anything was
+        shown = [one for one, known in zip(shown, means, strict=False) if known.n]
+        shown.insert(0, _tile("served", "Baseline, as served", served, units, count(served.n, "event")))
+    return f'<div class="tiles">{"".join(shown)}</div>'
 
 
-def _nothing_until(counts: list[Point], at: int, width: int) -> None:
-    """Between the last of these and a time nothing was counted."""
-    if counts and counts[-1].at + width < at:
-        first, last = counts[-1].at + width, at - width
-        counts += [Point(one, 0.0, 0.0, 0.0) for one in dict.fromkeys((first, last))]
+def _tile(kind: str, name: str, one: Interval, units: Units, note: str) -> str:
+    return _written(kind, name, (units.reward(one.value), units.between(one, units.reward)), note, one.n)
 
 
-def _figure(
-    title: str,
-    lines: Sequence[Line],
-    marks: Sequence[tuple[int, str]],
-    span: tuple[int, int],
-    *,
-    zero: bool = False,
-    legend: bool = True,
-) -> str:
-    shown = [one for one in lines if one.points]
-    if not shown:
-        return ""
-    names = f'<p class="legend">{"".join(map(key, shown))}</p>' if legend else ""
-    return f"<figure><h3>{title}</h3>{chart(shown, title, zero=zero, marks=marks, span=span)}{names}</figure>"
+def _written(kind: str, name: str, told: tuple[str, str], note: str, n: int) -> str:
+    value, between = told if n else ("–", "no data yet")
+    words = ' class="words"' if value == UNKNOWN else ""
+    return (
+        f'<div class="tile {kind}"><h3>{name}</h3><b{words}>{value}</b><span>{between}</span><span>{note}</span></div>'
+    )
 
 
 def by_policy(seen: Seen, units: Units, policies: Iterable[Policy]) -> str:
@@ -187,10 +114,10 @@ def by_policy(seen: Seen, units: Units, policies: Iterable[Policy]) -> str:
     rows = [
         [
             f"{number} {escape(names.get(number, ''))}",
-            _labelled("Since, UTC", moment(one.first)[:16]),
-            _labelled("Decisions", f"{one.decisions:,}"),
-            _labelled("Reward", _told(reward, units, units.reward)),
-            _labelled("Less the baseline", _told(lift, units, units.gap)),
+            labelled("Since, UTC", moment(one.first)[:16]),
+            labelled("Decisions", f"{one.decisions:,}"),
+            labelled("Reward", _told(reward, units, units.reward)),
+            labelled("Less the baseline", _told(lift, units, units.gap)),
         ]
         for (number, one), reward, lift in zip(reigns, found[::2], found[1::2], strict=True)
     ]
@@ -201,21 +128,33 @@ def _told(one: Interval, units: Units, words: Callable[[float], str]) -> str:
     return f"{words(one.value)} <small>{units.between(one, words)}</small>" if one.n else "–"
 
 
-def by_action(seen: Seen, units: Units) -> str:
-    """Traffic, probability and reward of the most frequent."""
-    rows, rest = seen.actions.top(SHOWN_ACTIONS)
-    total = max(seen.decisions, 1)
-    cells = [_action(escape(name), one, total, units) for name, one in rows]
+def by_action(seen: Seen, units: Units, now: int) -> str:
+    """Traffic, probability, reward and last offer of the most frequent that are live; behind a line, of the others."""
+    live, gone = seen.actions.ordered(seen.decisions)
+    head = ("Action", "Traffic", '<th class="plot"></th>', "Mean probability", "Mean reward", "Last offered")
+    total, rest = max(seen.decisions, 1), msgspec.structs.replace(seen.actions.rest)
+    for _, one in live[SHOWN_ACTIONS:]:
+        rest.join(one)
+    cells = [_action(escape(name), one, total, units, now) for name, one in live[:SHOWN_ACTIONS]]
     if rest.chosen:
-        cells.append([*_action("<i>all others</i>", rest, total, units)[:-2], "–", _mean(rest, units)])
-    head = ("Action", "Traffic", '<th class="plot"></th>', "Mean probability", "Mean reward")
-    return table(head, cells)
+        name, part, plot, _, mean, last = _action("<i>all others</i>", rest, total, units, now)
+        cells.append([name, part, plot, "–", mean, last])
+    shown = table(head, cells)
+    if not gone:
+        return shown
+    last = age(now - max(one.at for _, one in gone))
+    told = f"and {count(len(gone), 'other')}, not in the last {LIVE:,} decisions: last offered {last} ago"
+    rows = [_action(escape(name), one, total, units, now) for name, one in gone[:SHOWN_ACTIONS]]
+    more = f'<p class="note">The most frequent {SHOWN_ACTIONS} of them.</p>' * (len(gone) > SHOWN_ACTIONS)
+    return f"{shown}<details><summary>{told}</summary>{table(head, rows)}{more}</details>"
 
 
-def _action(name: str, one: Tally, total: int, units: Units) -> list[str]:
+def _action(name: str, one: Tally, total: int, units: Units, now: int) -> list[str]:
     part = one.chosen / total
     probability = share(one.weight / one.offered) if one.offered else "–"
-    return [name, share(part), f'<td class="plot">{bar(part, "bandit")}</td>', probability, _mean(one, units)]
+    ago = "–" if not one.at else "now" if now - one.at < MINUTE else f"{age(now - one.at)} ago"
+    last = f'<td class="ago">{ago}</td>'
+    return [name, share(part), f'<td class="plot">{bar(part, "bandit")}</td>', probability, _mean(one, units), last]
 
 
 def _mean(one: Tally, units: Units) -> str:
@@ -233,26 +172,34 @@ def by_segment(seen: Seen, units: Units) -> str:
     total, rows = max(sum(one.decisions for _, one in several), 1), []
     found = intervals([running for _, one in several for running in (one.bandit, one.held)])
     for (name, one), bandit, held in zip(several, found[::2], found[1::2], strict=True):
-        likely = sorted(one.table.rows.items(), key=lambda row: -row[1].weight)[:LIKELY]
-        told = ", ".join(f"{escape(action)} {share(row.weight / row.offered)}" for action, row in likely if row.offered)
+        told = ", ".join(f"{escape(action)} {share(chance)}" for action, chance in _likely(one.table, seen.decisions))
         rows.append(
             [
                 f"<b>{escape(name)}</b>",
-                _labelled("Decisions", f"{one.decisions:,} <small>{share(one.decisions / total)}</small>"),
-                _labelled("Bandit", _of(bandit, units)),
-                _labelled("Holdback", _of(held, units)),
-                _labelled("Likeliest actions", told, "text wide"),
+                labelled("Decisions", f"{one.decisions:,} <small>{share(one.decisions / total)}</small>"),
+                labelled("Bandit", _of(bandit, units)),
+                labelled("Holdback", _of(held, units)),
+                labelled("Likeliest actions", told, "text wide"),
             ]
         )
     head = ("Segment", "Decisions", "Bandit", "Holdback", _LEFT.format("Likeliest actions"))
     return table(head, rows, "cards") + _SEGMENTS
 
 
+def _likely(table: Table, decisions: int) -> list[tuple[str, float]]:
+    """Of the live actions that were likely most often the first few, by how likely each was where it was offered."""
+    live, _ = table.ordered(decisions)
+    often = sorted(live, key=lambda one: -one[1].weight)[:LIKELY]
+    chances = [(action, row.weight / row.offered) for action, row in often if row.offered]
+    return sorted(chances, key=lambda one: -one[1])
+
+
 def _of(one: Interval, units: Units) -> str:
     return f"{_told(one, units, units.reward)} <small>of {one.n:,}</small>" if one.n else "–"
 
 
-def _labelled(label: str, cell: str, kind: str = "") -> str:
+def labelled(label: str, cell: str, kind: str = "") -> str:
+    """A cell that has its column's name with it where a table is shown as cards."""
     return f'<td data-label="{label}" class="{kind}">{cell}</td>'
 
 
@@ -312,10 +259,10 @@ def _decision(one: Recent, units: Units, loop: str) -> list[str]:
     reward = "open" if one.reason is None else one.reason if one.reward is None else units.raw(one.reward)
     return [
         f'<a href="{address}"><code>{name}</code></a> <small>{moment(one.at)[11:]}</small>',
-        _labelled("Action", f"<b>{escape(one.action)}</b>", "text"),
-        _labelled("Probability", share(one.probability)),
-        _labelled("Next likeliest", second, "text"),
-        _labelled("Why", f'<span class="why">{escape(one.why)}</span>', "text"),
-        _labelled("Model", f"{one.policy}.{one.learnt}"),
-        _labelled("Reward", reward),
+        labelled("Action", f"<b>{escape(one.action)}</b>", "text"),
+        labelled("Probability", share(one.probability)),
+        labelled("Next likeliest", second, "text"),
+        labelled("Why", f'<span class="why">{escape(one.why)}</span>', "text"),
+        labelled("Model", f"{one.policy}.{one.learnt}"),
+        labelled("Reward", reward),
     ]

@@ -16,7 +16,7 @@ import msgspec
 
 from marginbandits.service.running import Interval, Running, intervals
 
-__all__ = ["DAY", "HOUR", "MINUTE", "Four", "Reign", "Series", "Stand", "begun", "found", "three"]
+__all__ = ["DAY", "HOUR", "MINUTE", "Means", "Reign", "Series", "Stand", "begun", "found", "three"]
 
 MINUTE, HOUR, DAY = 60_000_000, 3_600_000_000, 86_400_000_000
 """Microseconds."""
@@ -29,6 +29,7 @@ class Stand(msgspec.Struct, array_like=True):
     held       the reward of what was
     baseline   the reward of the baseline, had it always been served, by weights over both
     paired     the bandit's law less the baseline, by weights over both
+    served     the reward of the baseline where nothing else was served: in Apprentice and LoggingOnly
 
     Where a share h is held back, weights are at most 1/h, or 1/(1 - h), and intervals by weights are the narrower.
     """
@@ -39,6 +40,7 @@ class Stand(msgspec.Struct, array_like=True):
     held: Running = msgspec.field(default_factory=lambda: Running(most=1.0))
     baseline: Running = msgspec.field(default_factory=Running)
     paired: Running = msgspec.field(default_factory=lambda: Running(paired=True))
+    served: Running = msgspec.field(default_factory=lambda: Running(most=1.0))
 
     def begin(self, holdback: float) -> None:
         """From here on this share is held back; before, nothing was counted."""
@@ -46,8 +48,12 @@ class Stand(msgspec.Struct, array_like=True):
 
     def at(self, start: int) -> "Stand":
         """A copy, for the time that began then."""
-        running = (one.copy() for one in (self.bandit, self.held, self.baseline, self.paired))
-        return Stand(start, self.decisions, *running)
+        return Stand(start, self.decisions, *(one.copy() for one in self.arms))
+
+    @property
+    def arms(self) -> tuple[Running, ...]:
+        """All that is known by intervals."""
+        return self.bandit, self.held, self.baseline, self.paired, self.served
 
 
 def begun(h: float) -> Running:
@@ -64,19 +70,20 @@ class Reign(msgspec.Struct, array_like=True):
     bandit: Running = msgspec.field(default_factory=lambda: Running(most=1.0))
 
 
-class Four(NamedTuple):
+class Means(NamedTuple):
     """What a page shows. The lift is the bandit less the baseline, by weights over all events, held back or not."""
 
     bandit: Interval
     held: Interval
     baseline: Interval
     lift: Interval
+    served: Interval
 
 
-def found(stands: Sequence[Stand]) -> list[Four]:
-    """The four intervals of each stand, each of which holds at all times with probability 95%."""
-    flat = intervals([one for stand in stands for one in (stand.bandit, stand.held, stand.baseline, stand.paired)])
-    return [Four(*flat[at : at + 4]) for at in range(0, len(flat), 4)]
+def found(stands: Sequence[Stand]) -> list[Means]:
+    """The intervals of each stand, each of which holds at all times with probability 95%."""
+    flat = intervals([one for stand in stands for one in stand.arms])
+    return [Means(*flat[at : at + 5]) for at in range(0, len(flat), 5)]
 
 
 class Series(msgspec.Struct):

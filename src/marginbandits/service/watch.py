@@ -1,9 +1,10 @@
 """What there is to see of a loop: sums, copies of sums, and the last decisions, in memory that does not grow with them.
 
-Rewards are those of closed events that were decided Online, scaled to [0, 1] by their range for the intervals. Where
-that range changes, or the share that is held back, they begin anew: rewards before were worth something else, or came
-at other times to one arm than to the other. Events that were not activated do not count: whether one is must not depend
-on what was chosen. Of contexts nothing is kept but counts by the one value that `Settings.segment` names.
+Rewards are those of closed events, scaled to [0, 1] by their range for the intervals: of those decided Online, and
+apart, of those where the baseline was served always. Where that range changes, or the share that is held back, they
+begin anew: rewards before were worth something else, or came at other times to one arm than to the other. Events that
+were not activated do not count: whether one is must not depend on what was chosen. Of contexts nothing is kept but
+counts by the one value that `Settings.segment` names.
 
 Everything is a function of the journal, times are those of its entries, as it was when they were written: who is
 forgotten later stays counted, as one of many; a segment in which nobody is left goes, and the name of an action that
@@ -103,11 +104,12 @@ class Watch:
             seen.stand.decisions += 1
             ids = [one.id for one in decided.actions]
             self.audit.observe(decided.probabilities, decided.chosen, ids)
-            seen.actions.decided(ids, decided.probabilities, decided.chosen)
+            offer = ids, decided.probabilities, decided.chosen
+            seen.actions.decided(*offer, number=seen.decisions, at=entry.at)
             if seen.segment is not None:
                 part = self._segment(decided, seen.segment)
                 part.decisions += 1
-                part.table.decided(ids, decided.probabilities, decided.chosen)
+                part.table.decided(*offer, number=seen.decisions, at=entry.at)
             if decided.mode == "Online":
                 self._reign(decided, entry.at).decisions += 1
             if decided.shadow >= 0:
@@ -135,7 +137,11 @@ class Watch:
             if seen.segment is not None:
                 part = self._segment(decided, seen.segment)
                 part.table.closed(action, closed.reward)
-            if decided.mode == "Online" and self._comparable(closed):
+            if not self._comparable(closed):
+                return
+            if decided.mode != "Online":
+                seen.stand.served.add(_share(decided, closed.reward))
+            else:
                 _count(seen.stand, self._reign(decided, closed.at), decided, closed.reward)
                 if seen.segment is not None:
                     (part.held if decided.held else part.bandit).add(_share(decided, closed.reward))
@@ -217,17 +223,19 @@ class Watch:
     def _comparable(self, closed: Closed) -> bool:
         """Whether an event's reward can be added to those before it; a later event of other terms begins anew."""
         seen, decided = self._seen, closed.decided
-        if (decided.reward_range, decided.holdback) != (seen.reward_range, seen.holdback):
+        another = decided.reward_range != seen.reward_range
+        holdback = decided.holdback if decided.mode == "Online" else seen.holdback  # else there is nothing to hold back
+        if another or holdback != seen.holdback:
             if closed.at <= seen.since:
                 return False
-            if seen.stand.baseline.up.n:
+            if seen.stand.baseline.up.n or (another and seen.stand.served.up.n):
                 seen.anew, seen.series, seen.stand, self._turn = True, three(), Stand(), 0
-            seen.stand.begin(decided.holdback)
+            seen.stand.begin(holdback)
             for one in seen.policies.values():
-                one.bandit, one.paired = Running(most=1.0), begun(decided.holdback)
+                one.bandit, one.paired = Running(most=1.0), begun(holdback)
             for part in seen.segments.values():
                 part.begin()
-            seen.since, seen.reward_range, seen.holdback = closed.at, decided.reward_range, decided.holdback
+            seen.since, seen.reward_range, seen.holdback = closed.at, decided.reward_range, holdback
         return True
 
 

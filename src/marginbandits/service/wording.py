@@ -11,11 +11,12 @@ from datetime import UTC, datetime
 
 from marginbandits.service.records import Policy, Settings
 from marginbandits.service.running import Interval
-from marginbandits.service.series import Four
+from marginbandits.service.series import Means
 
-__all__ = ["Units", "age", "called", "count", "moment", "share", "verdict"]
+__all__ = ["UNKNOWN", "Units", "age", "called", "count", "gained", "moment", "share", "verdict"]
 
 _AGES = [(86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")]
+UNKNOWN = "not yet known"
 SURE = "95% sure, however often one looks."
 
 
@@ -31,13 +32,21 @@ class Units:
         shown = f"{value:,.{self.digits}f}"
         return shown.replace("-", "−") if float(shown.replace(",", "")) else shown.lstrip("-")
 
-    def reward(self, y: float) -> str:
+    def reward_of(self, y: float) -> float:
         """A reward that was scaled to [0, 1]."""
-        return self.raw(self.low + self.width * y)
+        return self.low + self.width * y
+
+    def gap_of(self, y: float) -> float:
+        """A difference of such rewards."""
+        return self.width * y
+
+    def reward(self, y: float) -> str:
+        """The reward, in words."""
+        return self.raw(self.reward_of(y))
 
     def gap(self, y: float) -> str:
-        """A difference of such rewards."""
-        return self.raw(self.width * y)
+        """The difference, in words."""
+        return self.raw(self.gap_of(y))
 
     def between(self, one: Interval, words: Callable[[float], str]) -> str:
         """Its interval."""
@@ -76,23 +85,34 @@ def called(policy: Policy) -> str:
     return f"{policy.learner}({given})" if given else policy.learner
 
 
-def verdict(settings: Settings, four: Four, units: Units, imitated: float | None) -> tuple[str, str, str]:
+def gained(lift: Interval, units: Units) -> tuple[str, str]:
+    """What a difference is between, and which it is: "more", "less", or "" where it may be either.
+
+    >>> gained(Interval(9, 0.02, 0.01, 0.03), Units((0.0, 1.0))), gained(Interval(9, 0.0, -0.1, 0.2), Units((0.0, 1.0)))
+    (('0.010 to 0.030 more', 'more'), ('0.100 less to 0.200 more', ''))
+    """
+    low, high = (units.gap(abs(end)) for end in (lift.low, lift.high))
+    if lift.low > 0.0:
+        return f"{low} to {high} more", "more"
+    if lift.high < 0.0:
+        return f"{high} to {low} less", "less"
+    return f"{low} less to {high} more", ""
+
+
+def verdict(settings: Settings, means: Means, units: Units, imitated: float | None) -> tuple[str, str, str]:
     """One sentence: what comes first, what is stressed (it ends in "more" or "less"), and what is added."""
-    lift, than = four.lift, "the holdback" if four.held.n else "the baseline would"
+    lift, than = means.lift, "the holdback" if means.held.n else "the baseline would"
     if settings.mode != "Online":
         same = "" if imitated is None else f" The learner would have chosen it in {share(imitated)} of events."
         return f"The baseline is served always ({settings.mode}).", "", same
     if lift.n == 0:
         why = (
             "every event that has closed was held back"
-            if four.held.n
+            if means.held.n
             else "no event that was decided Online has closed"
         )
         return "Nothing can be said yet:", "", f" {why}."
-    if lift.low > 0.0:
-        return "The bandit earns", f"{units.between(lift, units.gap)} more", f" than {than}: {SURE}"
-    if lift.high < 0.0:
-        less = f"{units.gap(-lift.high)} to {units.gap(-lift.low)} less"
-        return "The bandit earns", less, f" than {than}: {SURE}"
-    less, more = units.gap(-lift.low), units.gap(lift.high)
-    return "It is not settled yet:", "", f" the bandit earns from {less} less to {more} more than {than}."
+    told, which = gained(lift, units)
+    if which:
+        return "The bandit earns", told, f" than {than}: {SURE}"
+    return "It is not settled yet:", "", f" the bandit earns from {told} than {than}."

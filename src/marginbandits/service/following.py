@@ -207,7 +207,7 @@ class Follower:
                 self.seen = min((loop.seen for loop in self.loops.values()), default=0)
                 if not leads:
                     self.kept, self.newest = self.seen, self.journal.last()
-        fails = self.writer.failure is not None
+        fails = self.writer.failure is not None and not self.writer.waiting
         if ((leads and not self._catch_up() and self._overdue()) or fails) and time.monotonic() >= self._ticking:
             self._ticking = time.monotonic() + TRYING if fails else 0.0
             with contextlib.suppress(FullError):  # then others write

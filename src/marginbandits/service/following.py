@@ -42,8 +42,8 @@ LONGEST, ELSEWHERE, FAILING = 600.0, 30.0, 5.0
 """Seconds that somebody waits for the follower: for this process, for another one that leads, for one that fails."""
 TRYING = 1.0
 """Seconds between two tries to write where the last has failed: whoever looks at /health may keep all others away."""
-SCRUBBING = 1.0
-"""Seconds between two tries to make the disk forget; somebody waits for two."""
+SCRUBBING, LONGEST_SCRUBBING = 1.0, 300.0
+"""Seconds between two tries to make the disk forget, the first and the longest; somebody waits for two of the first."""
 FAR_AHEAD = 60.0
 """Seconds by which the journal may be ahead of the clock before anybody is told."""
 MOST_FRESH = 10_000
@@ -73,7 +73,8 @@ class Follower:
         self.leads: bool | None = None  # not known yet
         self.newest = journal.last()
         self.seen, self.kept, self._clean = 0, 0, 0
-        self._due, self._retiring, self._scrubbing = time.monotonic() + self._checkpoints, 0.0, 0.0
+        self._due, self._retiring = time.monotonic() + self._checkpoints, 0.0
+        self._scrubbing = _Pauses()
         self._ticking = 0.0
         self._fresh: deque[Entry] = deque(maxlen=MOST_FRESH)
         Audit().observe([0.5, 0.5], 0, ["", ""])  # so that its machine code is there
@@ -141,7 +142,8 @@ class Follower:
             time.sleep(0.005)
 
     def scrubbed(self) -> bool:
-        """Whether the disk has forgotten all that was erased; a moment is waited for it."""
+        """Whether the disk has forgotten all that was erased; it is tried now, and a moment is waited for it."""
+        self._scrubbing = _Pauses()
         end = time.monotonic() + 2.0 * SCRUBBING
         while (there := self._forgotten() <= self._scrubbed()) is False and time.monotonic() < end:
             self._wake.set()
@@ -264,12 +266,9 @@ class Follower:
 
     def _scrub(self) -> None:
         last = self._forgotten()
-        if last > self._clean and time.monotonic() >= self._scrubbing:
-            if last <= self._scrubbed() or self.journal.scrub():
-                self.journal.put("scrubbed", str(last).encode())
-                self._clean = last
-            else:
-                self._scrubbing = time.monotonic() + SCRUBBING
+        if last > self._clean and self._scrubbing.over(last) and (last <= self._scrubbed() or self.journal.scrub()):
+            self.journal.put("scrubbed", str(last).encode())
+            self._clean = last
 
     def _retire(self) -> None:
         """Forget what is older than its loop keeps, but what events that are open need."""
@@ -295,6 +294,22 @@ class Follower:
         self._wake.set()
         self._follower.join()
         self.journal.close()
+
+
+class _Pauses:
+    """Between tries to forget: each is twice as long as the one before, because nobody can write while it is tried."""
+
+    def __init__(self) -> None:
+        self._erasure, self._next, self._pause = 0, 0.0, SCRUBBING
+
+    def over(self, erasure: int) -> bool:
+        """Whether it is time for the next try; another erasure begins anew."""
+        if erasure != self._erasure:
+            self._erasure, self._next, self._pause = erasure, 0.0, SCRUBBING
+        if time.monotonic() < self._next:
+            return False
+        self._next, self._pause = time.monotonic() + self._pause, min(2.0 * self._pause, LONGEST_SCRUBBING)
+        return True
 
 
 def _before(journal: Journal, at: int, end: int) -> int:

@@ -9,8 +9,8 @@ with longer and longer pauses; meanwhile decisions go on with the model there is
 Where several processes serve one journal, one of them *leads*: it follows, and keeps a checkpoint every second. The
 others take the model of the latest checkpoint, every second, and the settings of the journal; so they decide with a
 model that is two seconds behind that of the leader at most, and what it takes to write it and to read it. When the
-leader is gone, another takes over from its checkpoint. Should two ever lead, they learn the same twice: the model is a
-function of the journal.
+leader is gone, or frozen, another takes over from its checkpoint. One that does not know yet that it has been replaced
+goes on learning, which harms nobody: what it made of that it cannot keep.
 
 After an erasure a checkpoint is kept at once, in place of the one that knew more, and the disk is made to forget both.
 """
@@ -96,11 +96,14 @@ class Follower:
             if self.leads:
                 loop.restore(self.journal, checkpoint)
             else:
-                loop.follow(checkpoint, self.journal.changes())
+                loop.follow(self.journal, checkpoint)
         except DamagedError as error:
             _LOG.warning("the checkpoint of %r is damaged, %s: it is made again from the journal", name, error)
             loop = Loop(name, secret)
             loop.restore(self.journal, None)
+            if self.leads:  # what is damaged may hold who was erased, and is to be replaced and forgotten
+                self.journal.keep("scrubbed", b"0")
+                self._clean = 0
         warm(loop.model.policy.learner)
         return loop
 
@@ -207,8 +210,9 @@ class Follower:
                 names = dict.fromkeys(one.loop for one in self.journal.changes())
                 self.loops = {name: self._started(name) for name in names}
                 self.seen = min((loop.seen for loop in self.loops.values()), default=0)
+                self.kept = 0 if leads else self.seen  # who takes over keeps what he finds anew
                 if not leads:
-                    self.kept, self.newest = self.seen, self.journal.last()
+                    self.newest = self.journal.last()
         fails = self.writer.failure is not None and not self.writer.waiting
         if ((leads and not self._catch_up() and self._overdue()) or fails) and time.monotonic() >= self._ticking:
             self._ticking = time.monotonic() + TRYING if fails else 0.0
@@ -267,7 +271,7 @@ class Follower:
     def _scrub(self) -> None:
         last = self._forgotten()
         if last > self._clean and self._scrubbing.over(last) and (last <= self._scrubbed() or self.journal.scrub()):
-            self.journal.put("scrubbed", str(last).encode())
+            self.journal.keep("scrubbed", str(last).encode())
             self._clean = last
 
     def _retire(self) -> None:

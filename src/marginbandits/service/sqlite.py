@@ -150,6 +150,10 @@ class Sqlite(Store):
             else:
                 self._writing.execute(FACT + "UPDATE SET value = excluded.value", (name, value))
 
+    def keep(self, name: str, value: bytes) -> None:
+        """The same: no other process serves this folder."""
+        self.put(name, value)
+
     def first(self, name: str, value: bytes) -> bytes:
         """The named value that there is; else this one, from now on."""
         with self._write_lock:

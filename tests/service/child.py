@@ -35,6 +35,8 @@ class Child:
         self._process.start()
         there.close()
         self.port: int = here.recv()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
         here.close()
 
     def ask(self, what: dict[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from marginbandits.service import following, store
 from marginbandits.service.app import application
 from marginbandits.service.clock import Clock
 from marginbandits.service.core import LateError
-from marginbandits.service.journal import POLICY, SETTINGS, Draft
+from marginbandits.service.journal import POLICY, SETTINGS, Draft, JournalError
 from marginbandits.service.loop import Loop
 from marginbandits.service.records import Policy, Settings
 from marginbandits.service.replay import verified
@@ -110,6 +110,48 @@ def test_health_waits_for_nothing(opened: Opened, monkeypatch: pytest.MonkeyPatc
         patch.setattr("starlette.concurrency.run_in_threadpool", hangs)
         patch.setattr("marginbandits.service.app.run_in_threadpool", hangs)
         assert web.get("/health").status_code == 200
+
+
+def test_health_says_that_nothing_can_be_written_while_it_waits(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where another process holds the lock of a database; nobody is asked to write meanwhile."""
+    monkeypatch.setattr("marginbandits.service.writer.STALLED", 0.1)
+    monkeypatch.setattr(following, "TRYING", 0.05)
+    shop = opened(Settings(window=5))
+    web, append, goes_on = client(shop), shop.service.journal.append, threading.Event()
+    groups: list[int] = []
+
+    def waits(drafts: Sequence[Draft]) -> Any:
+        groups.append(len(drafts))
+        assert goes_on.wait(30)
+        return append(drafts)
+
+    monkeypatch.setattr(shop.service.journal, "append", waits)
+    deciding = threading.Thread(target=shop.decide)
+    deciding.start()
+    until(lambda: web.get("/health").json()["status"] == "not writing")
+    found = web.get("/health")
+    assert (found.status_code, found.json()["failure"]) == (503, "StalledError")
+    assert "marginbandits_writing 0" in web.get("/metrics").text
+    time.sleep(1.0)
+    assert shop.service.writer.waiting <= 1
+    goes_on.set()
+    deciding.join(30)
+    until(lambda: web.get("/health").json()["status"] == "ok")
+
+
+def test_a_database_that_fails_is_not_the_requests_fault(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = opened(Settings(window=5))
+
+    def fails(drafts: object) -> None:
+        raise JournalError("database 'shop' at here: canceling statement due to lock timeout")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shop.service.journal, "append", fails)
+        answer = client(shop).post("/loops/shop/decide", json={"actions": ["a"]})
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert "lock timeout" not in answer.text
 
 
 def test_settings_and_their_policy_are_written_together(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -213,6 +213,7 @@ def test_what_is_erased_is_gone_and_the_chain_holds(place: Place, tmp_path: Path
     assert (gone.id, gone.key, gone.body, gone.salt) == ("", None, None, None)
     assert (other.id, other.body) == ("f", b"2")
     assert broken(place.journal) == []
+    assert place.journal.lead()
     assert place.journal.scrub()
     for file in (tmp_path / "here").glob("journal*"):
         assert person not in file.read_bytes()

@@ -85,6 +85,7 @@ EARLY = [("reward", "e0", 0.0), ("activate", "e1", 1.0), ("decide", "e0", 1.0), 
 
 def test_the_same_in_a_database(postgres: Server) -> None:
     journal = Postgres(postgres.database())
+    assert journal.lead()
     try:
         followed(journal, [*EARLY, ("decide", "e2", 1.0), ("erase", "e2", 1.0), ("tick", "", 200.0)])
     finally:

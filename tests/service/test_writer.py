@@ -1,13 +1,14 @@
 """Nobody is told before the disk has it."""
 
 import threading
+import time
 from typing import Any, cast
 
 import pytest
 
 from marginbandits.service import writer as writer_module
 from marginbandits.service.journal import Draft, Journal
-from marginbandits.service.writer import MOST_WAITING, FullError, Writer
+from marginbandits.service.writer import MOST_WAITING, FullError, StalledError, Writer
 
 
 class Slow:
@@ -52,6 +53,38 @@ def test_who_waits_for_a_group_that_fails_is_told_and_the_next_is_written() -> N
         writer.put(draft("bad")).result(30)
     assert cast(Any, writer.put(draft("good")).result(30)[0]).id == "good"
     writer.close()
+
+
+def test_what_is_under_way_for_long_is_a_failure_until_it_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "STALLED", 0.05)
+    slow = Slow()
+    writer = Writer(cast(Journal, slow), lambda found: None)
+    first = writer.put(draft("first"))
+    assert slow.begun.wait(30)
+    time.sleep(0.1)
+    assert isinstance(writer.failure, StalledError)
+    slow.done.set()
+    first.result(30)
+    writer.close()
+    assert writer.failure is None
+
+
+def test_at_the_end_nobody_waits_for_one_failure_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "LARGEST_GROUP", 1)
+    slow = Slow()
+    writer = Writer(cast(Journal, slow), lambda found: None)
+    several = [writer.put(draft(name)) for name in ("good", "bad", "later", "last")]
+    ends = threading.Thread(target=writer.close)
+    ends.start()
+    while not writer._ended:
+        time.sleep(0.001)
+    slow.done.set()
+    ends.join(30)
+    assert cast(Any, several[0].result(0)[0]).id == "good"
+    for one in several[1:]:
+        with pytest.raises(OSError, match="full"):
+            one.result(0)
+    assert slow.groups == [1, 1]
 
 
 def test_what_belongs_together_is_in_one_group(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import hashlib
 
 import msgspec
 
-from marginbandits.service.journal import Journal, JournalError
+from marginbandits.service.journal import ERASURE, Entry, Journal, JournalError
 
 __all__ = ["Checkpoint", "DamagedError", "opened"]
 
@@ -42,6 +42,13 @@ class Checkpoint(msgspec.Struct, frozen=True):
             f"loop {loop!r} has learnt from entry {self.seen}, which {wrong}: the journal is not whole. Take a backup "
             f"that is; or, to go on with what there is, delete 'checkpoint/{loop}' from its table fact"
         )
+
+    def forgets(self, journal: Journal, loop: str, changes: list[Entry]) -> None:
+        """An error, if it was made before an erasure that is complete: it may hold who was erased."""
+        scrubbed = int(journal.fact("scrubbed") or 0)
+        for one in changes:
+            if (one.loop, one.kind) == (loop, ERASURE) and self.seen < one.seq <= scrubbed:
+                raise DamagedError(f"it is from before erasure {one.seq}, and may hold who was erased")
 
 
 def opened(kept: bytes) -> Checkpoint:

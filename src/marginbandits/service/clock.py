@@ -22,7 +22,7 @@ import threading
 import time
 from collections.abc import Callable
 
-__all__ = ["Clock"]
+__all__ = ["Clock", "Told"]
 
 NEAR, SURE, FAR = 1_000_000_000, 60_000_000_000, 86_400_000_000_000
 BLIND = 10_000_000_000
@@ -34,7 +34,7 @@ class Clock:
 
     def __init__(self, day: Callable[[], int] | None = None, steady: Callable[[], int] | None = None) -> None:
         self._day = day or (lambda: time.time_ns())
-        self._steady = steady or (lambda: time.clock_gettime_ns(_COUNTS_ON))
+        self._steady = steady or _steady
         self._gap = self._day() - self._steady()
         self._doubted: tuple[int, int, int] | None = None  # a gap, since when it is seen, and when it last was
         self._lock = threading.Lock()
@@ -48,6 +48,12 @@ class Clock:
                     self._gap, self._doubted = day - steady, None
                     return
             wait(0.1)
+
+    def follow(self, day: Callable[[], int]) -> None:
+        """Another says from now on what time it is."""
+        with self._lock:
+            self._day = day
+            self._gap, self._doubted = day() - self._steady(), None
 
     def now(self) -> int:
         """Microseconds since 1970."""
@@ -65,6 +71,32 @@ class Clock:
             first, since = gap, steady
         self._doubted = first, since, steady
         return steady - since >= SURE
+
+
+class Told:
+    """The day by a clock elsewhere: as it was when it was last asked, and on from there with the steady clock.
+
+    It is off by half of what asking took at most; an answer that took a second or more is not believed, but the first.
+    """
+
+    def __init__(self, steady: Callable[[], int] | None = None) -> None:
+        self._steady = steady or _steady
+        self._gap: int | None = None
+
+    def ask(self, tell: Callable[[], int]) -> None:
+        """Ask it, in microseconds."""
+        before = self._steady()
+        told, after = tell(), self._steady()
+        if self._gap is None or after - before < NEAR:
+            self._gap = 1000 * told - (before + after) // 2
+
+    def __call__(self) -> int:
+        """Nanoseconds since 1970."""
+        return self._steady() + (self._gap or 0)
+
+
+def _steady() -> int:
+    return time.clock_gettime_ns(_COUNTS_ON)
 
 
 _COUNTS_ON: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # where there is none, sleep is not counted

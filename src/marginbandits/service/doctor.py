@@ -108,6 +108,7 @@ def _alarmed(journal: Journal, name: str, report: Report) -> bool:
     try:
         checkpoint = opened(kept)
         checkpoint.follows(journal, name)
+        checkpoint.forgets(journal, name, journal.changes())
         return Watch.loads(checkpoint.watch).audit.alarmed
     except (DamagedError, JournalError, ValueError) as error:
         report.ill = True

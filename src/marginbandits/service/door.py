@@ -5,7 +5,7 @@
     403  the key is for something else                      413  too large
     404  no such loop or event                              429  too much, or too fast: Retry-After says when
     503  it is written, but not taken in yet; or            500  our fault; it is in the server's log, not in the answer
-         the journal is not there to be written
+         the journal cannot be written, or waits
 
 A service without keys answers requests that come from its own machine alone, also where it listens to others and its
 last key was taken away; and only such as name it as their host: a page of the web that makes a browser ask for it names
@@ -27,7 +27,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from marginbandits.service.core import ConflictError, LateError, Service, UnknownError
-from marginbandits.service.journal import LostError
+from marginbandits.service.journal import JournalError, LostError
 from marginbandits.service.keys import Keys, Scope
 from marginbandits.service.requests import Problem
 from marginbandits.service.writer import FullError
@@ -175,6 +175,9 @@ class Door:
             refused = RefusedError(429, str(error), 1)
         except (LateError, LostError) as error:
             refused = RefusedError(503, str(error), 10)
+        except JournalError as error:
+            _LOG.warning("a request failed: %s", error)
+            refused = RefusedError(503, "the database does not do this now, and is tried again", 1)
         except Exception:
             _LOG.exception("a request failed")
             refused = RefusedError(500, "this failed, and is in the server's log")

@@ -9,8 +9,8 @@ with longer and longer pauses; meanwhile decisions go on with the model there is
 Where several processes serve one journal, one of them *leads*: it follows, and keeps a checkpoint every second. The
 others take the model of the latest checkpoint, every second, and the settings of the journal; so they decide with a
 model that is two seconds behind that of the leader at most, and what it takes to write it and to read it. When the
-leader is gone, another takes over from its checkpoint. Should two ever lead, they learn the same twice: the model is a
-function of the journal.
+leader is gone, or frozen, another takes over from its checkpoint. One that does not know yet that it has been replaced
+goes on learning, which harms nobody: what it made of that it cannot keep.
 
 After an erasure a checkpoint is kept at once, in place of the one that knew more, and the disk is made to forget both.
 """
@@ -42,8 +42,8 @@ LONGEST, ELSEWHERE, FAILING = 600.0, 30.0, 5.0
 """Seconds that somebody waits for the follower: for this process, for another one that leads, for one that fails."""
 TRYING = 1.0
 """Seconds between two tries to write where the last has failed: whoever looks at /health may keep all others away."""
-SCRUBBING = 1.0
-"""Seconds between two tries to make the disk forget; somebody waits for two."""
+SCRUBBING, LONGEST_SCRUBBING = 1.0, 300.0
+"""Seconds between two tries to make the disk forget, the first and the longest; somebody waits for two of the first."""
 FAR_AHEAD = 60.0
 """Seconds by which the journal may be ahead of the clock before anybody is told."""
 MOST_FRESH = 10_000
@@ -72,7 +72,8 @@ class Follower:
         self.leads: bool | None = None  # not known yet
         self.newest = journal.last()
         self.seen, self.kept, self._clean = 0, 0, 0
-        self._due, self._retiring, self._scrubbing = time.monotonic() + self._checkpoints, 0.0, 0.0
+        self._due, self._retiring = time.monotonic() + self._checkpoints, 0.0
+        self._scrubbing = _Pauses()
         self._ticking = 0.0
         self._fresh: deque[Entry] = deque(maxlen=MOST_FRESH)
         Audit().observe([0.5, 0.5], 0, ["", ""])  # so that its machine code is there
@@ -94,11 +95,14 @@ class Follower:
             if self.leads:
                 loop.restore(self.journal, checkpoint)
             else:
-                loop.follow(checkpoint, self.journal.changes())
+                loop.follow(self.journal, checkpoint)
         except DamagedError as error:
             LOG.warning("the checkpoint of %r is damaged, %s: it is made again from the journal", name, error)
             loop = Loop(name, secret)
             loop.restore(self.journal, None)
+            if self.leads:  # what is damaged may hold who was erased, and is to be replaced and forgotten
+                self.journal.keep("scrubbed", b"0")
+                self._clean = 0
         warm(loop.model.policy.learner)
         return loop
 
@@ -140,7 +144,8 @@ class Follower:
             time.sleep(0.005)
 
     def scrubbed(self) -> bool:
-        """Whether the disk has forgotten all that was erased; a moment is waited for it."""
+        """Whether the disk has forgotten all that was erased; it is tried now, and a moment is waited for it."""
+        self._scrubbing = _Pauses()
         end = time.monotonic() + 2.0 * SCRUBBING
         while (there := self._forgotten() <= self._scrubbed()) is False and time.monotonic() < end:
             self._wake.set()
@@ -207,9 +212,10 @@ class Follower:
                 names = dict.fromkeys(one.loop for one in self.journal.changes())
                 self.loops = {name: self._started(name) for name in names}
                 self.seen = min((loop.seen for loop in self.loops.values()), default=0)
+                self.kept = 0 if leads else self.seen  # who takes over keeps what he finds anew
                 if not leads:
-                    self.kept, self.newest = self.seen, self.journal.last()
-        fails = self.writer.failure is not None
+                    self.newest = self.journal.last()
+        fails = self.writer.failure is not None and not self.writer.waiting
         if ((leads and not self._catch_up() and self._overdue()) or fails) and time.monotonic() >= self._ticking:
             self._ticking = time.monotonic() + TRYING if fails else 0.0
             with contextlib.suppress(FullError):  # then others write
@@ -272,12 +278,9 @@ class Follower:
 
     def _scrub(self) -> None:
         last = self._forgotten()
-        if last > self._clean and time.monotonic() >= self._scrubbing:
-            if last <= self._scrubbed() or self.journal.scrub():
-                self.journal.put("scrubbed", str(last).encode())
-                self._clean = last
-            else:
-                self._scrubbing = time.monotonic() + SCRUBBING
+        if last > self._clean and self._scrubbing.over(last) and (last <= self._scrubbed() or self.journal.scrub()):
+            self.journal.keep("scrubbed", str(last).encode())
+            self._clean = last
 
     def _retire(self) -> None:
         """Forget what is older than its loop keeps, but what events that are open need."""
@@ -303,6 +306,22 @@ class Follower:
         self._wake.set()
         self._follower.join()
         self.journal.close()
+
+
+class _Pauses:
+    """Between tries to forget: each is twice as long as the one before, because nobody can write while it is tried."""
+
+    def __init__(self) -> None:
+        self._erasure, self._next, self._pause = 0, 0.0, SCRUBBING
+
+    def over(self, erasure: int) -> bool:
+        """Whether it is time for the next try; another erasure begins anew."""
+        if erasure != self._erasure:
+            self._erasure, self._next, self._pause = erasure, 0.0, SCRUBBING
+        if time.monotonic() < self._next:
+            return False
+        self._next, self._pause = time.monotonic() + self._pause, min(2.0 * self._pause, LONGEST_SCRUBBING)
+        return True
 
 
 def _before(journal: Journal, at: int, end: int) -> int:

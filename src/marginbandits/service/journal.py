@@ -25,7 +25,7 @@ A store (`sqlite`, `postgres`) keeps entries, and *facts*: named values that are
 
 import hashlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -54,6 +54,7 @@ __all__ = [
     "begin",
     "linked",
     "now",
+    "timed",
     "unbroken",
 ]
 
@@ -116,7 +117,10 @@ _FIELDS = (int, int, str, str, str, str | None, int | None, bytes | None, bytes 
 
 
 class Journal(Protocol):
-    """Where entries are kept. `append` and `lead` are for one thread at a time; everything else for any."""
+    """Where entries are kept. `append` and `lead` are for one thread at a time; everything else for any.
+
+    `keep` and `scrub` are for the process that leads.
+    """
 
     shared: bool
     """Whether several processes may serve it."""
@@ -188,6 +192,10 @@ class Journal(Protocol):
         """Replace a named value, durably; None takes it away."""
         ...
 
+    def keep(self, name: str, value: bytes) -> None:
+        """The same of what only the process that learns may replace: an error if this one may have ceased to be it."""
+        ...
+
     def first(self, name: str, value: bytes) -> bytes:
         """The named value that there is; else this one, from now on, whoever else tries."""
         ...
@@ -213,6 +221,11 @@ def begin(journal: Journal) -> None:
         if days > 1.0:
             _LOG.warning("it is %.1f days after the last entry, says the clock: that is watched for a minute", days)
         _CLOCK.begin(last.at)
+
+
+def timed(day: Callable[[], int]) -> None:
+    """The clock of this process is its journal's, which others share: a function that says it in nanoseconds."""
+    _CLOCK.follow(day)
 
 
 def now() -> int:

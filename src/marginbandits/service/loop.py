@@ -217,7 +217,7 @@ class Loop:
 
     def keep(self, journal: Journal) -> None:
         """Keep that."""
-        journal.put(f"checkpoint/{self.name}", self.checkpoint())
+        journal.keep(f"checkpoint/{self.name}", self.checkpoint())
 
     def restore(self, journal: Journal, checkpoint: bytes | None) -> None:
         """As it stood, and on to what is the end of the journal now; without a checkpoint from the beginning."""
@@ -225,18 +225,21 @@ class Loop:
             policy = self.retrace(journal)
             self.model = rebuilt(self.name, policy, journal, self.seen)
             return
-        kept = opened(checkpoint)
+        kept, changes = opened(checkpoint), journal.changes()
         kept.follows(journal, self.name)
-        self._resume(kept, journal.changes())
+        kept.forgets(journal, self.name, changes)
+        self._resume(kept, changes)
         for entry in read(journal, kept.first - 1, kept.seen):
             self.joiner.observe(entry)
         self.joiner.counts = Counter(kept.counts)
         self.observe(read(journal, self.seen), journal)
 
-    def follow(self, checkpoint: bytes | None, changes: list[Entry]) -> None:
+    def follow(self, journal: Journal, checkpoint: bytes | None) -> None:
         """As another process left it, with today's settings; before the first checkpoint nothing is learnt."""
+        changes = journal.changes()
         if checkpoint is not None:
             kept = opened(checkpoint)
+            kept.forgets(journal, self.name, changes)
             self._resume(kept, changes)
             self.joiner.counts = Counter(kept.counts)
         self._set([one for one in changes if one.kind == SETTINGS or checkpoint is None])

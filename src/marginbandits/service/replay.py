@@ -5,7 +5,8 @@
 - every decision was made by settings and a policy that the loop had, after events that had closed; its law is what
   that model gives, and all that was drawn is drawn again from the law and the loop's secret;
 - what was kept of a loop is what the journal makes: the model byte for byte, and the sums of the page;
-- the journal has the last entry that was learnt from.
+- the journal has the last entry that was learnt from;
+- what was kept of a loop is from after its last erasure that is complete.
 
 Laws that rest on what was erased since cannot be made again, and are counted as such: those of decisions that came
 after an event which is gone, by models that may have learnt it. They were drawn all the same, and that is looked at.
@@ -88,7 +89,7 @@ def _verified(journal: Journal) -> Verdict:
         if name not in names:
             verdict.fault(f"something is kept of a loop {name!r}, which is not in the journal")
     for name in names:
-        _Loop(journal, name, end, gone, verdict).look(kept.get(f"checkpoint/{name}"))
+        _Loop(journal, name, end, changes, gone, verdict).look(kept.get(f"checkpoint/{name}"))
     return verdict
 
 
@@ -160,8 +161,11 @@ class Waiting:
 class _Loop:
     """One loop of a journal up to its end."""
 
-    def __init__(self, journal: Journal, name: str, end: int, gone: Gone, verdict: Verdict) -> None:
+    def __init__(
+        self, journal: Journal, name: str, end: int, changes: list[Entry], gone: Gone, verdict: Verdict
+    ) -> None:
         self.journal, self.name, self.end, self.gone, self.verdict = journal, name, end, gone, verdict
+        self.changes = changes
         self.secret = journal.fact(f"secret/{name}")
         if type(self.secret) is not bytes:
             verdict.fault(f"the secret of {name!r} is not what was written")
@@ -187,6 +191,7 @@ class _Loop:
         try:
             kept = opened(checkpoint)
             kept.follows(self.journal, self.name)
+            kept.forgets(self.journal, self.name, self.changes)
         except (DamagedError, JournalError) as error:
             self.verdict.fault(f"what was kept of {self.name!r} is not sound: {error}")
             return None

@@ -14,6 +14,7 @@ import itertools
 import logging
 import os
 import secrets
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -129,8 +130,12 @@ class Sqlite(Store):
         """Write the file anew, and empty the write-ahead log.
 
         What is deleted is overwritten, but pages that were parted or joined before have copies where nothing is looked
-        for. One who reads older pages keeps the log from being emptied, and is not waited for.
+        for. One who reads older pages keeps the log from being emptied, and is not waited for. Where there is no room
+        for what is to be written, nobody waits for it to be found out.
         """
+        if self._stale and (missing := self._missing()) > 0:
+            _LOG.warning("what was erased is still in the file, and is tried again: it needs %d more bytes", missing)
+            return False
         with self._write_lock:
             self._writing.execute(f"PRAGMA busy_timeout = {_SCRUBBING}")
             try:
@@ -145,6 +150,14 @@ class Sqlite(Store):
                 self._writing.execute(f"PRAGMA busy_timeout = {_BUSY}")
             return not busy
 
+    def _missing(self) -> int:
+        """Bytes that are not free, of those that it takes to write all of it once more into the log."""
+        (pages,), (free,), (size,), (*_, file) = (
+            self._rows(f"PRAGMA {name}")[0] for name in ("page_count", "freelist_count", "page_size", "database_list")
+        )
+        needed: int = (pages - free) * size
+        return needed - shutil.disk_usage(Path(file).parent).free
+
     def put(self, name: str, value: bytes | None) -> None:
         """Replace a named value."""
         with self._transaction() as db:
@@ -152,6 +165,10 @@ class Sqlite(Store):
                 db.execute("DELETE FROM fact WHERE name = ?", (name,))
             else:
                 db.execute(FACT + "UPDATE SET value = excluded.value", (name, value))
+
+    def keep(self, name: str, value: bytes) -> None:
+        """The same: no other process serves this folder."""
+        self.put(name, value)
 
     def first(self, name: str, value: bytes) -> bytes:
         """The named value that there is; else this one, from now on."""

@@ -7,20 +7,27 @@ wait in an event loop are told together, by one call into it.
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from functools import partial
 
 from marginbandits.service.journal import Draft, Entry, Journal
 
-__all__ = ["FullError", "Writer"]
+__all__ = ["FullError", "StalledError", "Writer"]
 
 MOST_WAITING, LARGEST_GROUP = 4096, 1024
+STALLED = 3.0
+"""Seconds for which a group is under way before it is said that nothing can be written."""
 _LOG = logging.getLogger("marginbandits.service")
 
 
 class FullError(Exception):
     """So much waits for the disk that more is not accepted."""
+
+
+class StalledError(Exception):
+    """What is being written takes too long."""
 
 
 Appended = tuple[Entry, bool]
@@ -37,7 +44,8 @@ class Writer:
         self._waiting: list[_Waits] = []
         self._some, self._ended = threading.Condition(), False
         self.groups, self.appended = 0, 0
-        self.failure: BaseException | None = None  # why the last group was not written
+        self._failure: BaseException | None = None
+        self._begun: float | None = None  # when what is being written was begun
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
@@ -45,6 +53,14 @@ class Writer:
     def waiting(self) -> int:
         """How many drafts have not been taken up yet."""
         return len(self._waiting)
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why the last group was not written, or this one is not yet."""
+        begun = self._begun
+        if begun is not None and time.monotonic() - begun > STALLED:
+            return StalledError("what is being written takes too long")
+        return self._failure
 
     def put(self, draft: Draft) -> Future[Appended]:
         """Its entry, once it is durable, and whether it is new."""
@@ -95,7 +111,7 @@ class Writer:
             self._waiting += some
 
     def close(self) -> None:
-        """Append what waits, and end."""
+        """Append what waits, as long as that can be done, and end."""
         with self._some:
             self._ended = True
             self._some.notify()
@@ -112,19 +128,29 @@ class Writer:
             if not group:
                 return
             self._append(group)
+            if self._ended and self._failure is not None:
+                with self._some:
+                    group, self._waiting = self._waiting, []
+                self._fail(group, self._failure)
 
     def _append(self, group: list[_Waits]) -> None:
+        self._begun = time.monotonic()
         try:
             found = self._journal.append([one[0] for one in group])
         except BaseException as error:  # whoever waits is told, and the next group may fare better
-            self.failure = error
-            _tell((told, error, loop) for _, told, loop, _ in group)
+            self._fail(group, error)
             return
-        self.failure = None
+        finally:
+            self._begun = None
+        self._failure = None
         self.groups += 1
         self.appended += len(group)
         self._told(found)
         _tell((told, one, loop) for (_, told, loop, _), one in zip(group, found, strict=True))
+
+    def _fail(self, group: list[_Waits], error: BaseException) -> None:
+        self._failure = error
+        _tell((told, error, loop) for _, told, loop, _ in group)
 
 
 def _tell(answers: Iterable[tuple[Told, Appended | BaseException, asyncio.AbstractEventLoop | None]]) -> None:

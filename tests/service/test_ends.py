@@ -75,3 +75,31 @@ def test_who_learns_keeps_what_is_due_under_traffic(opened: Opened, monkeypatch:
     until(lambda: service.kept >= last)
     assert len(turns) < MOST, "it ended its turn"
     until(lambda: len(turns) > MOST)
+
+
+@pytest.mark.parametrize("reader", ["evaluate", "Personalizer's", "export", "doctor"])
+def test_a_reader_sees_one_moment(reader: str, opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of who is erased meanwhile it has all, decisions and rewards; or nothing."""
+    shop, reads = opened(Settings(window=5)), list[Any]()
+    shop.play(50, unit=True)
+
+    def answer(folder: str) -> object:
+        (tmp_path / folder).mkdir()
+        found = READERS[reader](shop, tmp_path / folder)
+        return (tmp_path / folder / "out.jsonl").read_text() if reader == "export" else found
+
+    before = answer("before")
+    monkeypatch.setattr(loop, "AT_ONCE", READ_AT_ONCE)
+    entries = type(shop.service.journal).entries
+
+    def erasing(journal: Any, *given: Any) -> list[Entry]:
+        reads.append(given)
+        if len(reads) == 5:
+            assert shop.service.erase("shop", "visitor 3").events == 10
+        return entries(journal, *given)
+
+    monkeypatch.setattr(type(shop.service.journal), "entries", erasing)
+    assert answer("meanwhile") == before
+    monkeypatch.undo()
+    assert len(reads) > 5
+    assert answer("after") != before

@@ -35,7 +35,12 @@ class Report:
 
 
 def looked_at(journal: Journal) -> Report:
-    """The report on a journal."""
+    """The report on a journal, as it is at one moment."""
+    with journal.still() as still:
+        return _looked_at(still)
+
+
+def _looked_at(journal: Journal) -> Report:
     report, before, broken = Report(), START, 0
     joiners: dict[str, Joiner] = {}
     audits: dict[str, Audit] = {}

@@ -83,11 +83,12 @@ def judged(
     """
     rivals = {DECIDING: Rival(deciding), **rivals}
     rewards, found = array("d"), {name: array("d") for name in rivals}  # of an event no more is kept
-    for one in weighed(journal, loop, rivals):
-        rewards.append(one.closed.reward)
-        span = one.closed.decided.reward_range
-        for name, both in one.rivals.items():
-            found[name].extend((*both, one.apart[name]))
+    with journal.still() as still:  # or an event that is erased meanwhile would have its decision, and no reward
+        for one in weighed(still, loop, rivals):
+            rewards.append(one.closed.reward)
+            span = one.closed.decided.reward_range
+            for name, both in one.rivals.items():
+                found[name].extend((*both, one.apart[name]))
     if not rewards:
         raise ValueError(
             "no event that was decided Online has closed: there is nothing to judge by (events of the past, that "

@@ -76,7 +76,15 @@ def _offered(closed: Closed) -> tuple[Mapping[int | str, Mapping[str, object]], 
 
 
 def export(journal: Journal, loop: str, path: Path) -> Exported:
-    """Write the events of a loop that have closed by now to a file, in the format its name ends in."""
+    """Write the events of a loop that have closed by now to a file, in the format its name ends in.
+
+    They are of one moment: of an event that is erased meanwhile the file has all or nothing.
+    """
+    with journal.still() as still:
+        return _exported(still, loop, path)
+
+
+def _exported(journal: Journal, loop: str, path: Path) -> Exported:
     last, left_out = journal.last(), list[str]()
     until = 0 if last is None else last.seq
     spans = {one.decided.reward_range for one in closed_events(journal, loop, until)}

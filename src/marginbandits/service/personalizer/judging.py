@@ -46,11 +46,12 @@ def judge(
     rivals = {"Baseline": Rival("baseline"), "Random": Rival("uniform")}
     rivals |= {f"Custom {name}": rival for name, (_, rival) in custom.items()}
     sums: dict[str, defaultdict[int, Sums]] = defaultdict(lambda: defaultdict(Sums))
-    for one in weighed(journal, loop, rivals, start, end):
-        bucket = one.closed.at - one.closed.at % BUCKET
-        sums["Online"][bucket] += Sums.of(1.0, one.closed.reward)
-        for name, (weight, _) in one.rivals.items():
-            sums[name][bucket] += Sums.of(weight, one.closed.reward)
+    with journal.still() as still:
+        for one in weighed(still, loop, rivals, start, end):
+            bucket = one.closed.at - one.closed.at % BUCKET
+            sums["Online"][bucket] += Sums.of(1.0, one.closed.reward)
+            for name, (weight, _) in one.rivals.items():
+                sums[name][bucket] += Sums.of(weight, one.closed.reward)
     named = [("Online", online, "Online"), ("Baseline", "", "Baseline"), ("Random", "", "Random")]
     judged = [Judged(*one, dict(sums[one[2]])) for one in named]
     return judged + [Judged(name, one[0], "Custom", dict(sums[f"Custom {name}"])) for name, one in custom.items()]
@@ -59,9 +60,10 @@ def judge(
 def imitation(journal: Journal, loop: str) -> Imitation | None:
     """Of all events decided in Apprentice mode; None if there are none."""
     n, same, first, last, rewards, imitated = 0, 0, 0, 0, 0.0, 0.0
-    for one in closed_events(journal, loop):
-        if one.decided.mode == "Apprentice":
-            n, first, last, rewards = n + 1, first or one.at, one.at, rewards + one.reward
-            if one.decided.shadow == one.decided.baseline:
-                same, imitated = same + 1, imitated + one.reward
+    with journal.still() as still:
+        for one in closed_events(still, loop):
+            if one.decided.mode == "Apprentice":
+                n, first, last, rewards = n + 1, first or one.at, one.at, rewards + one.reward
+                if one.decided.shadow == one.decided.baseline:
+                    same, imitated = same + 1, imitated + one.reward
     return Imitation(first, last, n, same, rewards, imitated) if n else None

@@ -499,7 +499,7 @@ def test_what_was_closed_is_read_where_nothing_may_be_written(tmp_path: Path, mo
     entries = [entry for entry, _ in journal.append([decision(f"e{k}") for k in range(3)])]
     journal.close()
     before = sorted(here.iterdir())
-    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != here)
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK or Path(path) != here)
     with closing(Sqlite(here, serving=False)) as found:
         assert sorted(here.iterdir()) == before, "nothing is made there"
         assert list(read(found)) == entries

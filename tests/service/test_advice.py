@@ -81,7 +81,7 @@ def test_entries_are_named_as_they_were_sent(opened: Callable[..., Shop]) -> Non
         shop.reward(event, float(k % 2))
         shop.pass_by(10.0)
     page = client.get("/page/shop/event", params={"id": event}).text
-    told = page[page.index("Moved most by") :]
+    told = page[page.index("What is added") :]
     assert "user.interest" in told
     assert "device" in told
     assert "action&#x27;s price" in told

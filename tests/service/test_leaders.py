@@ -60,7 +60,7 @@ def silent(url: str, *asked: str) -> Iterator["psycopg.Connection[tuple[object, 
 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who gives no sign of life is ended after four seconds; others give one much more often, busy as the machine is."""
+    """Who gives no sign of life is ended after four seconds; others give one much more often."""
     monkeypatch.setattr(database, "_SILENT", database._SILENT.replace(f"'{database._FROZEN} s'", "'4 s'"))
     monkeypatch.setattr(database, "_BEAT", 0.2)
     assert "'4 s'" in database._SILENT

@@ -8,7 +8,7 @@ import random
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -47,6 +47,9 @@ class Kept:
 
     def last(self) -> Entry:
         return self._entries[-1]
+
+    def still(self) -> "AbstractContextManager[Kept]":
+        return nullcontext(self)
 
 
 class Recorded(Model):

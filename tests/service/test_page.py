@@ -129,7 +129,7 @@ def test_rewards_are_in_their_own_units(service: Service) -> None:
         made.wait(20.0)
     page = shown(service, made).text
     assert "<h3>Bandit</h3><b>100.0</b>" in page
-    assert '<th scope="row" class="wide">hat</th><td>100.0%</td>' in page
+    assert '<th scope="row" class="wide">hat</th><td data-label="Traffic">100.0%</td>' in page
 
 
 def test_apprentice_says_how_often_the_learner_agrees(service: Service) -> None:
@@ -267,7 +267,7 @@ def test_actions_that_are_offered_no_more_are_behind_a_line(service: Service) ->
     assert re.findall(r'class="wide">([a-z]+)<', above) == ["new", "fresh"]
     assert re.findall(r'class="wide">([a-z]+)<', behind) == ["old", "odl"]
     assert "and 2 others, not in the last 1,000 decisions: last offered 1 hour ago</summary>" in behind
-    assert above.count('<td class="ago">now</td>') == 2
+    assert above.count('<td class="ago" data-label="Last offered">now</td>') == 2
     assert not re.search(r"\bold\b", by_segment(seen, Units((0.0, 1.0))))
     made.decide(("old", "new"))
     assert "<details>" in by_action(made.loop.watch.look(), Units((0.0, 1.0)), made.at), "the mistyped one is"

@@ -30,6 +30,7 @@ __all__ = [
     "tiles",
 ]
 
+_ACTIONS = "cards actions"
 SHOWN_ACTIONS, SHOWN_DECISIONS, LIKELY = 30, 10, 3
 _LEFT = '<th scope="col" class="left">{}</th>'
 _WHY = (
@@ -138,23 +139,34 @@ def by_action(seen: Seen, units: Units, now: int) -> str:
     cells = [_action(escape(name), one, total, units, now) for name, one in live[:SHOWN_ACTIONS]]
     if rest.chosen:
         name, part, plot, _, mean, last = _action("<i>all others</i>", rest, total, units, now)
-        cells.append([name, part, plot, "–", mean, last])
-    shown = table(head, cells)
+        cells.append([name, part, plot, _labelled("Mean probability", "–"), mean, last])
+    shown = table(head, cells, _ACTIONS)
     if not gone:
         return shown
     last = age(now - max(one.at for _, one in gone))
     told = f"and {count(len(gone), 'other')}, not in the last {LIVE:,} decisions: last offered {last} ago"
     rows = [_action(escape(name), one, total, units, now) for name, one in gone[:SHOWN_ACTIONS]]
     more = f'<p class="note">The most frequent {SHOWN_ACTIONS} of them.</p>' * (len(gone) > SHOWN_ACTIONS)
-    return f"{shown}<details><summary>{told}</summary>{table(head, rows)}{more}</details>"
+    return f"{shown}<details><summary>{told}</summary>{table(head, rows, _ACTIONS)}{more}</details>"
 
 
 def _action(name: str, one: Tally, total: int, units: Units, now: int) -> list[str]:
     part = one.chosen / total
     probability = share(one.weight / one.offered) if one.offered else "–"
     ago = "–" if not one.at else "now" if now - one.at < MINUTE else f"{age(now - one.at)} ago"
-    last = f'<td class="ago">{ago}</td>'
-    return [name, share(part), f'<td class="plot">{bar(part, "bandit")}</td>', probability, _mean(one, units), last]
+    return [
+        name,
+        _labelled("Traffic", share(part)),
+        f'<td class="plot">{bar(part, "bandit")}</td>',
+        _labelled("Mean probability", probability),
+        _labelled("Mean reward", _mean(one, units)),
+        f'<td class="ago" data-label="Last offered">{ago}</td>',
+    ]
+
+
+def _labelled(label: str, words: str) -> str:
+    """A cell that says what it is where there is no room for a head."""
+    return f'<td data-label="{label}">{words}</td>'
 
 
 def _mean(one: Tally, units: Units) -> str:

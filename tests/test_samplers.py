@@ -109,6 +109,19 @@ def test_langevin_matches_quadrature(d: int, n_draws: int | None) -> None:
     assert min(worst) > LIMIT
 
 
+@pytest.mark.parametrize("kind", [HingePotential, RampPotential])
+def test_gradients_at_many_points_are_those_at_each(kind: type[HingePotential]) -> None:
+    """Fractions of two, so that sums are exact: points on kinks have the slope of the flat side in either precision."""
+    rng = np.random.default_rng(0)
+    F = kind(rng.integers(-2, 3, (150, 7)).astype(float), rng.integers(0, 5, 150) / 4, 0.5)
+    for n in (6, 31, 33, 70):
+        points = rng.integers(-4, 5, (n, 7)) / 4
+        one_by_one = np.concatenate([F.gradient(point[None]) for point in points])
+        assert np.array_equal(F.gradient(points), one_by_one)
+        assert np.array_equal(F.single_gradient()(points.astype(np.float32)), one_by_one)
+        assert np.array_equal(F.gradient(points.T.copy().T), one_by_one)
+
+
 @pytest.mark.parametrize("d", [2, 5])
 def test_hit_and_run_matches_quadrature_of_a_steep_potential(d: int) -> None:
     F = confining(d)

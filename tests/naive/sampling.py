@@ -260,6 +260,31 @@ def _sloping(rng: np.random.Generator) -> tuple[Array, Array, float, float]:
     return np.round(2 * some(rng, 3, n)) / 4, rng.random(n), 0.5, pick(rng, 0.0, np.inf)
 
 
-@twin(potential._slopes, _sloping)
-def slopes_of(scores: Array, weights: Array, margin: float, top: float) -> None:
+@twin(potential._steep, _sloping)
+def steep(scores: Array, weights: Array, margin: float, top: float) -> None:
     scores[:] = np.where((scores > -margin) & (scores < top), weights, 0.0)
+
+
+def _tall(rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    """Two lines of columns in `right` and `out`, which has a row for each of the next four."""
+    n, d = pick(rng, 1, 3, 4, 9), pick(rng, 1, 2, 7)
+    left = np.ascontiguousarray(some(rng, n, d))
+    return pick(rng, left, left.T.copy().T), some(rng, d, 16), np.zeros((n + 3, 16))
+
+
+@twin(potential._add_products, _tall)
+def add_products(left: Array, right: Array, out: Array) -> None:
+    rows = len(left) + -len(left) % 4  # the last row again, to fill its four
+    out[:rows] += np.pad(left, ((0, rows - len(left)), (0, 0)), "edge") @ right
+
+
+def _pulling(rng: np.random.Generator) -> tuple[Array, Array, Array, float, float, Array]:
+    points, n, d = pick(rng, 1, 6, 16, 17, 40), pick(rng, 0, 1, 3, 64, 65, 130), pick(rng, 1, 2, 4, 5)
+    at = np.round(2 * some(rng, points, d)) / 2  # on kinks, too
+    return at, np.round(some(rng, n, d)), rng.random(n), 0.5, pick(rng, 0.0, np.inf), np.empty((points, d))
+
+
+@twin(potential._slopes, _pulling)
+def slopes_of(points: Array, features: Array, weights: Array, margin: float, top: float, out: Array) -> None:
+    scores = points @ features.T
+    out[:] = (np.where((scores > -margin) & (scores < top), weights, 0.0) @ features) / margin

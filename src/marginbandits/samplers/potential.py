@@ -7,6 +7,9 @@ form (`SmoothedHinge`): with v_i = 1 + <φ_i, θ>/γ and s_i = u‖φ_i‖/γ,
 
     ∇F(θ) = Σ_i w_i 1{v_i > 0} φ_i/γ      ∇E F(θ + Z) = Σ_i w_i N(v_i/s_i) φ_i/γ
 
+Gradients at many points are products of matrices: of all rows with all points, and back. They are made of 64 rows and
+two lines of points at a time, so that the scores between never leave the processor's first cache.
+
 >>> import numpy as np
 >>> F = HingePotential(features=np.array([[1.0, 0.0]]), weights=np.array([2.0]), margin=0.5)
 >>> F(np.array([[0.0, 0.0], [-0.5, 3.0]]))
@@ -27,12 +30,17 @@ from scipy.special import ndtr
 
 from marginbandits.arrays import Numbers
 from marginbandits.compiled import kernel
+from marginbandits.lanes import each, line, put, where, width
 from marginbandits.types import Array
 from marginbandits.validation import Positive, Real, record, validated
 
 __all__ = ["HingePotential", "RampPotential"]
 
 Points = Annotated[npt.ArrayLike, Numbers(2, low=-1e50, high=1e50)]
+
+_MANY = 6
+"""From so many points on, lines of them are worth filling; BLAS is faster for fewer."""
+_ROWS = 64
 
 
 @record
@@ -76,10 +84,15 @@ class HingePotential:
         return lambda points: self._sloping(points, features, weights)
 
     def _sloping(self, points: Any, features: Any, weights: Any) -> Any:
+        margin, top = features.dtype.type(self.margin), features.dtype.type(self._top)
+        if len(points) >= _MANY:
+            out = np.empty(points.shape, features.dtype)
+            _slopes(np.ascontiguousarray(points), features, weights, margin, top, out)
+            return out
         scores = points @ features.T
-        _slopes(scores, weights, self.margin, self._top)
+        _steep(scores, weights, margin, top)
         out = scores @ features
-        out /= self.margin
+        out /= margin
         return out
 
     @validated
@@ -148,9 +161,57 @@ class RampPotential(HingePotential):
 
 
 @kernel
-def _slopes(scores: Array, weights: Array, margin: float, top: float) -> None:
-    """In place of the scores <φ, θ> of every point and row: its weight where the potential is steep, 0 where flat."""
+def _steep(scores: Array, weights: Array, margin: float, top: float) -> None:
+    """In place of the score of every point and row: its weight where the potential is steep, 0 where it is flat."""
     for i in range(scores.shape[0]):
         for j in range(scores.shape[1]):
             steep = scores[i, j] > -margin and scores[i, j] < top
             scores[i, j] = weights[j] if steep else weights.dtype.type(0.0)
+
+
+@kernel
+def _add_products(left: Array, right: Array, out: Array) -> None:
+    """Out += left @ right. Rows of `right` and `out` are two lines; those of `out` go on to the next four."""
+    last, many = left.shape[0] - 1, width(right)
+    for i in range(0, left.shape[0], 4):
+        j, k, m = min(i + 1, last), min(i + 2, last), min(i + 3, last)
+        a, b = line(out[i], 0), line(out[i], many)
+        c, d = line(out[i + 1], 0), line(out[i + 1], many)
+        e, f = line(out[i + 2], 0), line(out[i + 2], many)
+        g, h = line(out[i + 3], 0), line(out[i + 3], many)
+        for at in range(left.shape[1]):
+            x, y = line(right[at], 0), line(right[at], many)
+            a, b = a + each(left[i, at]) * x, b + each(left[i, at]) * y
+            c, d = c + each(left[j, at]) * x, d + each(left[j, at]) * y
+            e, f = e + each(left[k, at]) * x, f + each(left[k, at]) * y
+            g, h = g + each(left[m, at]) * x, h + each(left[m, at]) * y
+        put(out[i], 0, a)
+        put(out[i], many, b)
+        put(out[i + 1], 0, c)
+        put(out[i + 1], many, d)
+        put(out[i + 2], 0, e)
+        put(out[i + 2], many, f)
+        put(out[i + 3], 0, g)
+        put(out[i + 3], many, h)
+
+
+@kernel
+def _slopes(points: Array, features: Array, weights: Array, margin: float, top: float, out: Array) -> None:
+    """The gradient at every point, two lines of points and 64 rows at a time; both lie in columns meanwhile."""
+    many, (n, d) = 2 * width(points), features.shape
+    at, slopes = np.empty((d, many), points.dtype), np.empty((d + 3, many), points.dtype)
+    scores = np.empty((_ROWS, many), points.dtype)
+    for first in range(0, points.shape[0], many):
+        some = min(many, points.shape[0] - first)
+        at[:], slopes[:] = 0.0, 0.0
+        at[:, :some] = points[first : first + some].T
+        for i in range(0, n, _ROWS):
+            rows = features[i : i + _ROWS]
+            scores[:] = 0.0
+            _add_products(rows, at, scores)
+            for k in range(rows.shape[0]):
+                for j in range(0, many, width(points)):
+                    score, weight = line(scores[k], j), each(weights[i + k])
+                    put(scores[k], j, where(score + each(margin), where(each(top) - score, weight)))
+            _add_products(rows.T, scores[: rows.shape[0]], slopes)
+        out[first : first + some] = slopes[:d, :some].T / margin

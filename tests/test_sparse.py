@@ -178,6 +178,13 @@ def test_a_row_is_the_same_in_every_form(learner: Any) -> None:
         yield scipy.sparse.csr_matrix(row)
         yield scipy.sparse.csr_array((row.data, row.indices.astype(np.int64), row.indptr.astype(np.int64)), row.shape)
         yield scipy.sparse.csr_array((row.data[::-1], row.indices[::-1], row.indptr), row.shape)
+        apart = scipy.sparse.csr_array((row.data, row.indices.astype(np.int64), row.indptr.astype(np.int64)), row.shape)
+        apart.data, apart.indices = np.repeat(row.data, 2)[::2], np.repeat(apart.indices, 3)[::3]
+        yield apart
+        kept = apart.copy()
+        for part in (kept.data, kept.indices, kept.indptr):
+            part.flags.writeable = False
+        yield kept
         yield scipy.sparse.csr_array(
             (np.append(row.data, 0.0), np.append(row.indices, D - 1), [0, row.nnz + 1]), row.shape
         )
@@ -188,7 +195,7 @@ def test_a_row_is_the_same_in_every_form(learner: Any) -> None:
     rng = np.random.default_rng(0)
     rows = scipy.sparse.csr_array(rng.integers(-3, 4, (60, D)) * (rng.random((60, D)) < 0.4) * [*[1.0] * (D - 1), 0.0])
     found = set()
-    for i in range(8):
+    for i in range(10):
         agent = learner(K, seed=0)
         for t in range(60):
             x = list(forms(rows[t : t + 1]))[i]
@@ -203,10 +210,21 @@ def test_a_row_that_is_unlike_those_before_is_refused(learner: Any) -> None:
     agent, row = learner(K, seed=0), scipy.sparse.csr_array(([1.0, 2.0], [1, 3], [0, 2]), (1, D))
     agent.learn(row, mb.Decision(0, 0.5), 1.0)
     before = agent.dumps()
-    beyond = row.copy()
-    beyond.indices[1] = D
+    spoilt = []
+    for part, value in {
+        "indices": [[1, D], [1, -1], [1], [[1, 3], [4, 5]]],
+        "data": [[1.0], [[1.0, 2.0], [3.0, 4.0]]],
+        "indptr": [[0, 3], [0, 10**12], [0, -1], [1, 2], [0], [[0, 2], [0, 2]]],
+    }.items():
+        for one in value:
+            for places in (np.int32, np.int64):
+                bad_row = row.copy()
+                bad_row.indices, bad_row.indptr = bad_row.indices.astype(places), bad_row.indptr.astype(places)
+                given = np.array(one, float if part == "data" else np.int64)
+                setattr(bad_row, part, given if part == "data" or given.max() > 10**9 else given.astype(places))
+                spoilt.append(bad_row)
     bad = {
-        "sound sparse matrix": [beyond],
+        "sound sparse matrix": spoilt,
         "must be finite": [row * np.nan, row * 1e101],
         "as before": [scipy.sparse.csr_array(row.toarray()[:, :-1]), scipy.sparse.vstack([row] * K)],
     }

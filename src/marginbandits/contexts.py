@@ -41,6 +41,7 @@ __all__ = [
     "as_sparse",
     "dense",
     "filled",
+    "is_sound_row",
     "per_action",
     "read_many",
     "read_numbers",
@@ -64,7 +65,8 @@ _COMPRESSED = scipy.sparse.csr_array, scipy.sparse.csr_matrix
 _NUMBERS = Numbers(finite=False, empty=True, booleans=True)
 
 Places: TypeAlias = npt.NDArray[np.int64]
-FLOAT64 = np.dtype(np.float64)
+FLOAT64, INT64 = np.dtype(np.float64), np.dtype(np.int64)
+_ONE_BY_ONE = (8,)  # the strides of an array of one dimension, of eight bytes each
 
 
 @dataclass(slots=True, eq=False)
@@ -323,6 +325,8 @@ def _from_scipy(matrix: Any) -> Sparse:
     try:
         rows = scipy.sparse.csr_array(matrix.reshape(1, -1) if matrix.ndim == 1 else matrix, dtype=float)
         rows.check_format()  # SciPy itself believes whatever a matrix was made of, and compiled code would follow it
+        if rows.nnz < 0:
+            raise ValueError(f"index pointer ends with {rows.nnz}")
     except (ValueError, IndexError) as error:
         raise ValueError(f"context must be a sound sparse matrix: {error}") from error
     if not (rows.has_canonical_format and rows.data.all()):
@@ -337,10 +341,18 @@ def _from_scipy(matrix: Any) -> Sparse:
 
 
 def usual_row(context: Any, width: int) -> tuple[Array, Places, Places] | None:
-    """Values, columns and starts of one sparse row, if it is as most are: of so many columns, in order."""
+    """Values, columns and starts of one sparse row of so many columns, if they are plain arrays.
+
+    Compiled code may read them; whether they are in order is for it to see (`is_sound_row`).
+    """
     if type(context) not in _COMPRESSED or context.shape != (1, width):
         return None
-    return _sound(context, 1, width)
+    values, columns, starts = context.data, context.indices, context.indptr
+    if columns.dtype is not INT64:  # SciPy's own are of 32 bits
+        columns, starts = columns.astype(np.int64), starts.astype(np.int64)
+    if values.dtype is not FLOAT64 or starts.dtype is not INT64:
+        return None
+    return (values, columns, starts) if values.strides == columns.strides == starts.strides == _ONE_BY_ONE else None
 
 
 def _sound(matrix: Any, n: int, width: int) -> tuple[Array, Places, Places] | None:
@@ -349,7 +361,7 @@ def _sound(matrix: Any, n: int, width: int) -> tuple[Array, Places, Places] | No
     if not (values.dtype is FLOAT64 and values.flags.carray and values.ndim == columns.ndim == starts.ndim == 1):
         return None
     columns, starts = columns.astype(np.int64), starts.astype(np.int64)
-    return (values, columns, starts) if _is_sound(values, columns, starts, n, width, LARGEST) else None
+    return (values, columns, starts) if _is_sound(values, columns, starts, n, width) else None
 
 
 def as_sparse(rows: Rows) -> Sparse:
@@ -370,19 +382,29 @@ def stacked(contexts: Sequence[Rows]) -> Rows:
 
 
 @kernel
-def _is_sound(values: Array, columns: Places, starts: Places, n: int, width: int, largest: float) -> bool:
-    """Whether n rows of so many columns are in order, each column at most once, and filled with numbers but 0."""
-    if starts.shape[0] != n + 1 or starts[0] != 0 or starts[n] != values.shape[0] or columns.shape[0] != starts[n]:
+def is_sound_row(values: Array, columns: Places, starts: Places, t: int, width: int) -> bool:
+    """Whether row t is there, its columns in order, each at most once, and filled with numbers but 0."""
+    if not (starts.shape[0] > t + 1 and starts[0] == 0 and 0 <= starts[t] <= starts[t + 1]):
         return False
-    for i in range(n):
-        if not starts[i] <= starts[i + 1] <= starts[n]:
+    if starts[t + 1] > min(values.shape[0], columns.shape[0]):
+        return False
+    before = -1
+    for k in range(starts[t], starts[t + 1]):
+        if not (before < columns[k] < width and 0.0 < abs(values[k]) <= LARGEST):
             return False
-        before = -1
-        for k in range(starts[i], starts[i + 1]):
-            if not (before < columns[k] < width and 0.0 < abs(values[k]) <= largest):
-                return False
-            before = columns[k]
+        before = columns[k]
     return True
+
+
+@kernel
+def _is_sound(values: Array, columns: Places, starts: Places, n: int, width: int) -> bool:
+    """Whether there are n such rows, and nothing else."""
+    if starts.shape[0] != n + 1 or not starts[n] == values.shape[0] == columns.shape[0]:
+        return False
+    sound = 0
+    for t in range(n):
+        sound += is_sound_row(values, columns, starts, t, width)
+    return sound == n
 
 
 @kernel

@@ -25,23 +25,30 @@ def first_bad(rows: Array, largest: float) -> int:
     return int(bad[0]) if len(bad) else -1
 
 
-def _compressed_rows(rng: np.random.Generator) -> tuple[Array, Places, Places, int, int, float]:
+def _compressed_rows(rng: np.random.Generator) -> tuple[Array, Places, Places, int, int]:
     """Two rows that are as they should be, or damaged in one place."""
     values, columns, starts = some(rng, 5) + 3.0, np.array([0, 2, 3, 1, 2]), np.array([0, 3, 5])
     damaged = pick(rng, values, columns, starts, values[:0])
     if len(damaged):
         damaged[rng.integers(len(damaged))] = pick(rng, 0, -1, 4, 9, 10**6)
-    return values, columns[: pick(rng, 5, 5, 4)], starts, 2, 4, 100.0
+    if rng.random() < 0.1:
+        values[rng.integers(5)] = pick(rng, np.nan, np.inf, 1e101)
+    return values[: pick(rng, 5, 5, 4)], columns[: pick(rng, 5, 5, 4)], starts[: pick(rng, 3, 3, 2)], 2, 4
+
+
+@twin(contexts.is_sound_row, lambda rng: (*_compressed_rows(rng)[:3], int(rng.integers(3)), 4))
+def is_sound_row(values: Array, columns: Places, starts: Places, t: int, width: int) -> bool:
+    if not (len(starts) > t + 1 and starts[0] == 0 <= starts[t] <= starts[t + 1] <= min(len(values), len(columns))):
+        return False
+    own, where = values[starts[t] : starts[t + 1]], columns[starts[t] : starts[t + 1]]
+    numbers = (own != 0) & (np.abs(own) <= contexts.LARGEST)
+    return bool(numbers.all() and (np.diff(where) > 0).all() and ((where >= 0) & (where < width)).all())
 
 
 @twin(contexts._is_sound, _compressed_rows)
-def is_sound(values: Array, columns: Places, starts: Places, n: int, width: int, largest: float) -> bool:
-    if (len(starts), starts[0], starts[-1], len(columns)) != (n + 1, 0, len(values), len(values)):
-        return False
-    if (np.diff(starts) < 0).any() or not ((values != 0) & (np.abs(values) <= largest)).all():
-        return False
-    rows = [columns[i:j] for i, j in itertools.pairwise(starts.tolist())]
-    return all((np.diff(row) > 0).all() and ((row >= 0) & (row < width)).all() for row in rows)
+def is_sound(values: Array, columns: Places, starts: Places, n: int, width: int) -> bool:
+    whole = len(starts) == n + 1 and starts[-1] == len(values) == len(columns)
+    return whole and all(is_sound_row(values, columns, starts, t, width) for t in range(n))
 
 
 def _angles(rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:

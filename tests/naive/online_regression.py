@@ -1,11 +1,13 @@
 """Twins of online regression: predictions, steps and the ranges they allow."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 
-from marginbandits.oracles import loss_ranges, online_regression
+from marginbandits.lanes import across
+from marginbandits.oracles import every_regression, loss_ranges, online_regression
 from marginbandits.types import Array
 from tests.naive.regression import _width, predict
 from tests.naive.twin import Places, layout, pick, places, some, twin
@@ -229,6 +231,103 @@ def learn_one(
 ) -> None:
     last[:] = [*states[block].ravel(), *totals, *span, stamp, block]
     learn_dense(states[block], totals, span, rows[at], target, h, rate, work)
+
+
+def together(states: Array) -> Array:
+    """States of policies x actions, column by column."""
+    P, blocks, planes, d = states.shape
+    out = np.zeros((d, planes, across(P * blocks)))
+    out[..., : P * blocks] = states.transpose(3, 2, 0, 1).reshape(d, planes, -1)
+    return out
+
+
+def apart(by_column: Array, P: int, blocks: int) -> Array:
+    """The same, policy by policy; a view."""
+    return by_column[..., : P * blocks].reshape(*by_column.shape[:2], P, blocks).transpose(2, 3, 1, 0)
+
+
+def _policies(rng: np.random.Generator) -> tuple[Any, ...]:
+    d = _width(rng)
+    return together(_states(rng, pick(rng, 1, 2, 3), pick(rng, 1, 4, 5), 3, d)), *_sparse_row(rng, d)
+
+
+def _predicting(rng: np.random.Generator) -> tuple[Any, ...]:
+    by_column, *row = _policies(rng)
+    return by_column, *row, np.empty(by_column.shape[2])
+
+
+@twin(every_regression.predict_every, _predicting)
+def predict_every(by_column: Array, columns: Places, values: Array, out: Array) -> None:
+    out[:] = values @ by_column[columns, 0]
+
+
+@twin(every_regression._planes, lambda rng: (_policies(rng)[0], 0))
+def planes(by_column: Array, column: int) -> tuple[Array, Array, Array]:
+    weights, squares, largest = by_column[column]
+    return weights, squares, largest
+
+
+def _growing(rng: np.random.Generator) -> tuple[Array, Places, Array, Array]:
+    by_column, columns, values = _policies(rng)
+    return by_column, columns, pick(rng, 0.5, 3.0) * values, np.abs(some(rng, by_column.shape[2]))
+
+
+@twin(every_regression._grow_every, _growing)
+def grow_every(by_column: Array, columns: Places, values: Array, gradients: Array) -> None:
+    for column, x in zip(columns, np.abs(values), strict=True):
+        weights, squares, largest = by_column[column]
+        grown = (x > largest) & (gradients > 0) & (squares + gradients * x**2 > 0)
+        weights[grown] *= largest[grown] / x
+        largest[grown] = x
+
+
+def _many_lessons(rng: np.random.Generator) -> tuple[Any, ...]:
+    P, blocks, d = pick(rng, 1, 2, 3), pick(rng, 1, 4, 5), _width(rng)
+    by_column, row = together(_states(rng, P, blocks, 3, d)), _sparse_row(rng, d)
+    predicted = np.empty(by_column.shape[2])
+    predict_every(by_column, *row, predicted)
+    targets, importances = rng.choice([-2.0, 0.0, 0.4, 1.0, 3.0], (P, blocks)), rng.choice([0.0, 1.0, 9.0], (P, blocks))
+    totals, span = pick(rng, np.zeros((P, 2)), rng.uniform(1.0, 9.0, (P, 2))), np.array([0.0, 1.5])
+    return by_column, totals, span, *row, predicted, targets, importances, int(rng.integers(P)), 0.5
+
+
+def _differing(rng: np.random.Generator) -> tuple[Any, ...]:
+    by_column, _, span, _, _, *given, first, _ = _many_lessons(rng)
+    return span, *given, first, *np.zeros((2, by_column.shape[2]))
+
+
+@twin(every_regression._gradients, _differing)
+def gradients_of(
+    span: Array, predicted: Array, targets: Array, importances: Array, first: int, errors: Array, gradients: Array
+) -> None:
+    for i in np.roll(np.arange(targets.size), -first * targets.shape[1]):
+        if importances.flat[i] > 0:
+            span[:] = min(span[0], targets.flat[i]), max(span[1], targets.flat[i])
+            errors[i] = targets.flat[i] - np.clip(predicted[i], *span)
+            gradients[i] = 4 * errors[i] ** 2 * importances.flat[i]
+
+
+@twin(every_regression.learn_every, _many_lessons)
+def learn_every(
+    by_column: Array,
+    totals: Array,
+    span: Array,
+    columns: Places,
+    values: Array,
+    predicted: Array,
+    targets: Array,
+    importances: Array,
+    first: int,
+    rate: float,
+) -> None:
+    """One after another, as if each were alone."""
+    P, blocks = targets.shape
+    states = apart(by_column, P, blocks)
+    for p in np.roll(np.arange(P), -first):
+        for a in range(blocks):
+            if importances[p, a] > 0:
+                given = span, columns, values, float(targets[p, a]), float(importances[p, a]), rate
+                learn(states[p, a], totals[p], *given)
 
 
 def _question(rng: np.random.Generator) -> tuple[Array, Array, Places, Array, float, float, float]:

@@ -114,7 +114,7 @@ def _lesson(rng: np.random.Generator) -> tuple[Any, ...]:
 
 @twin(regression.learn_offer, _lesson)
 def learn_offer(columns: Places, values: Array, n: int, loss: float, probability: float, state: Any) -> None:
-    states, totals, span, rounds, rate, work, weighted, _ = state
+    states, totals, span, rounds, rate, work, weighted = state[:7]
     rounds += 1.0
     steps.learn_row(states[0, 0], totals[0], span, columns, values, loss, 1 / n if weighted else 1.0, rate, work)
 
@@ -133,9 +133,42 @@ def vote(states: Array, columns: Places, values: Array, starts: Places, mask: Ma
     return True
 
 
+def _deciding(rng: np.random.Generator) -> tuple[Array, Places, Mask, Array, Array]:
+    return np.round(some(rng, K), 1), STARTS, mask_of(rng, K), np.empty(K), np.empty(K)
+
+
+@twin(regression._choose, _deciding)
+def choose(losses: Array, starts: Places, mask: Mask, scores: Array, law: Array) -> bool:
+    scores[:] = -losses
+    greedy_each(scores, starts, mask, law)
+    return True
+
+
+def _sparse(given: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:
+    """The same with a row that is sparse."""
+    state = next(one for one in given if isinstance(one, tuple))
+    return *steps._sparse_row(rng, state[0].shape[-1]), *given[2:]
+
+
+def _voting(rng: np.random.Generator) -> tuple[Any, ...]:
+    states, *_, mask, votes = _policies(rng)
+    by_column = steps.together(states)
+    row = steps._sparse_row(rng, len(by_column))
+    return by_column, *row, STARTS, mask, votes, np.empty(by_column.shape[2])
+
+
+@twin(regression.vote_every, _voting)
+def vote_every(
+    by_column: Array, columns: Places, values: Array, starts: Places, mask: Mask, votes: Array, predicted: Array
+) -> bool:
+    steps.predict_every(by_column, columns, values, predicted)
+    return bool(vote(steps.apart(by_column, len(votes) - 1, K), columns, values, starts, mask, votes))
+
+
 def _bags(rng: np.random.Generator) -> tuple[Any, ...]:
     state = _oracles(rng)
-    return *state, np.zeros((len(state[0]) + 1, K))
+    by_column = steps.together(state[0])
+    return *state, np.zeros((len(state[0]) + 1, K)), by_column, np.zeros(by_column.shape[2])
 
 
 @twin(bag.times, lambda rng: (float(rng.random()),))
@@ -150,6 +183,17 @@ def bag_law(columns: Places, values: Array, starts: Places, mask: Mask, state: A
     return True
 
 
+@twin(bag._law_sparse, lambda rng: _sparse(_to_play(_bags(rng), rng), rng), scratch=["state"])
+def bag_law_sparse(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    states = steps.apart(state[8], len(state[7]) - 1, K)
+    return bool(bag_law(columns, values, starts, mask, (states, *state[1:]), law))
+
+
+@twin(bag._mean, lambda rng: (some(rng, pick(rng, 2, 4), K), np.empty(K)))
+def mean_of(votes: Array, law: Array) -> None:
+    law[:] = votes[:-1].mean(0)
+
+
 def _bagged(rng: np.random.Generator) -> tuple[Any, ...]:
     *given, _, state = _to_learn(_bags(rng), rng)
     return *given, rng.random(len(state[0])), state
@@ -159,7 +203,7 @@ def _bagged(rng: np.random.Generator) -> tuple[Any, ...]:
 def bag_learn(
     columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
 ) -> None:
-    states, totals, span, rounds, rate, work, weighted, _ = state
+    states, totals, span, rounds, rate, work, weighted = state[:7]
     rounds += 1.0
     for policy, count in enumerate([1.0, *poisson.ppf(noise[1:], 1.0)]):
         weight = count / (K * probability) if weighted else count
@@ -170,8 +214,9 @@ def bag_learn(
 def _covers(rng: np.random.Generator) -> tuple[Any, ...]:
     """The last of the policies is the spare one, where rounds are weighted."""
     *state, weighted = _oracles(rng)
-    n = len(state[0]) - weighted
-    return *state, weighted, 0.1, np.zeros((n + 1, K)), STARTS, *np.zeros((2, K))
+    P, by_column = len(state[0]), steps.together(state[0])
+    votes, lessons = np.zeros((P - weighted + 1, K)), np.zeros((2, P, K))
+    return *state, weighted, 0.1, votes, STARTS, *np.zeros((2, K)), by_column, np.zeros(by_column.shape[2]), *lessons
 
 
 def _raising(rng: np.random.Generator) -> tuple[Array, float]:
@@ -208,35 +253,80 @@ def cover_law(columns: Places, values: Array, starts: Places, mask: Mask, state:
 
 
 def _covered(rng: np.random.Generator) -> tuple[Any, ...]:
-    given = _to_learn(_covers(rng), rng)
-    given[5][given[2]] = True
-    return given
+    """Of dense rows."""
+    _, _, action, *given, mask, noise, state = _to_learn(_covers(rng), rng)
+    mask[action] = True
+    return NOWHERE, steps._dense_row(rng, state[0].shape[-1]), action, *given, mask, noise, state
+
+
+@twin(cover._law_sparse, lambda rng: _sparse(_to_play(_covers(rng), rng), rng), tolerance=1e-7, scratch=["state"])
+def cover_law_sparse(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    states = steps.apart(state[12], len(state[0]), K)
+    return bool(cover_law(columns, values, starts, mask, (states, *state[1:]), law))
+
+
+def _mixing(rng: np.random.Generator) -> tuple[Any, ...]:
+    mask = mask_of(rng, K)
+    votes = np.array([law / law.sum() for law in rng.uniform(0.1, 1.0, (4, K)) * mask])
+    return pick(rng, True, False), np.array([pick(rng, 0.0, 50.0)]), mask, votes, np.empty(K)
+
+
+@twin(cover._mixed, _mixing, tolerance=1e-7)
+def mixed(good: bool, rounds: Array, mask: Mask, votes: Array, law: Array) -> bool:
+    law[:], n = votes[:-1].mean(0), int(mask.sum())
+    if good:
+        raise_law(law, n * min(1 / n, 1 / math.sqrt(n * max(rounds[0], 1.0))))
+    return good
+
+
+def _aiming(rng: np.random.Generator) -> tuple[Any, ...]:
+    _, _, action, loss, probability, mask, _, state = _covered(rng)
+    votes = rng.random(state[8].shape)
+    given = *state[6:8], votes, some(rng, K), np.zeros(K), *np.zeros((2, len(state[0]), K))
+    return action, loss, probability, mask, np.array([0.0, 1.0]), (state[3], *given)
+
+
+@twin(cover._aim, _aiming)
+def aim(action: int, loss: float, probability: float, mask: Mask, span: Array, state: Any) -> None:
+    rounds, weighted, psi, votes, costs, share, targets, weights = state
+    n_policies, n = len(votes) - 1, int(mask.sum())
+    costs[:] = np.clip(costs, *span)
+    costs[action] += (loss - costs[action]) / probability
+    floor = min(1 / n, 1 / math.sqrt(n * max(rounds[0], 1.0)))
+    for policy in range(len(targets)):
+        m = np.maximum(votes[:policy].sum(0) / n_policies, floor)
+        bonus = psi * floor * m[mask].sum() / m
+        targets[policy] = costs - bonus if weighted else np.clip(costs - bonus, 0, 1)
+        weights[policy] = mask
+    for policy in {0, n_policies} & set(range(len(targets))):
+        targets[policy], weights[policy] = loss, 0.0
+        often = n if policy == 0 else 1
+        weights[policy, action] = 1 / (often * probability) if weighted else 1.0
+    share[:], rounds[:] = votes[:-1].sum(0) / n_policies, rounds + 1
 
 
 @twin(cover._learn_one, _covered)
 def cover_learn(
     columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
 ) -> None:
-    states, totals, span, rounds, rate, work, weighted, psi, votes, starts, estimates, share = state
-    n_policies, n, given = len(votes) - 1, int(mask.sum()), (span, columns, values)
-    spare, costs = n_policies if weighted else 0, np.empty(K)
-    steps.predict_one(states[spare], columns, values, costs)
-    costs = np.clip(costs, *span)
-    costs[action] += (loss - costs[action]) / probability
-    if weighted:
-        steps.learn_row(states[spare, action], totals[spare], *given, loss, 1 / probability, rate, work)
+    states, totals, span, rounds, rate, work, weighted, psi, votes, starts, costs, share, _, _, targets, weights = state
+    first = len(votes) - 1 if weighted else 0
+    steps.predict_one(states[first], columns, values, costs)
     vote(states, columns, values, starts, mask, votes)
-    weight = 1 / (n * probability) if weighted else 1.0
-    steps.learn_row(states[0, action], totals[0], *given, loss, weight, rate, work)
-    floor = min(1 / n, 1 / math.sqrt(n * rounds[0]))
-    for policy in range(1, n_policies):
-        m = np.maximum(votes[:policy].sum(0) / n_policies, floor)
-        targets = costs - psi * floor * m[mask].sum() / m
-        for a in np.flatnonzero(mask):
-            target = float(targets[a] if weighted else np.clip(targets[a], 0, 1))
-            steps.learn_row(states[policy, a], totals[policy], *given, target, 1.0, rate, work)
-    estimates[:], share[:] = costs, votes[:-1].sum(0) / n_policies
-    rounds += 1.0
+    aim(action, loss, probability, mask, span, (rounds, weighted, psi, votes, costs, share, targets, weights))
+    for policy in np.roll(np.arange(len(states)), -first):
+        for a in np.flatnonzero(weights[policy]):
+            given = span, columns, values, float(targets[policy, a]), float(weights[policy, a]), rate, work
+            steps.learn_row(states[policy, a], totals[policy], *given)
+
+
+@twin(cover._learn_sparse, lambda rng: _sparse(_covered(rng), rng))
+def cover_learn_sparse(
+    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
+    states = steps.apart(state[12], len(state[0]), K)
+    steps.predict_every(state[12], columns, values, state[13])
+    cover_learn(columns, values, action, loss, probability, mask, noise, (states, *state[1:]))
 
 
 def _bounded(rng: np.random.Generator) -> tuple[Any, ...]:
@@ -434,11 +524,11 @@ def _dense_contexts(rng: np.random.Generator) -> tuple[Any, ...]:
     contexts = rows if len(rows) else np.zeros((1, rows.shape[1]))
     contexts[rng.integers(len(contexts)), 0] = pick(rng, 0.3, 0.3, np.nan, 1e101)
     made = moments, limit, clip, *waves, named, NOWHERE, np.zeros((1, rows.shape[1] + 1))
-    return contexts.ravel(), int(rng.integers(len(contexts))), pick(rng, True, False), made
+    return contexts.ravel(), int(rng.integers(len(contexts))), 0, pick(rng, True, False), made
 
 
 @twin(swift._featured_dense, _dense_contexts)
-def featured_dense(contexts: Array, t: int, learning: bool, given: Any) -> tuple[bool, Places, Array]:
+def featured_dense(contexts: Array, t: int, mode: int, learning: bool, given: Any) -> tuple[bool, Places, Array]:
     moments, limit, clip, _, _, _, named, nowhere, rows = given
     one = contexts.reshape(-1, moments.shape[1])[t : t + 1]
     good = bool((np.abs(one) <= 1e100).all())
@@ -452,11 +542,11 @@ def featured_dense(contexts: Array, t: int, learning: bool, given: Any) -> tuple
 def _plain_contexts(rng: np.random.Generator) -> tuple[Any, ...]:
     contexts = some(rng, pick(rng, 1, 3), pick(rng, 1, 5))
     contexts[rng.integers(len(contexts)), 0] = pick(rng, 0.3, 0.3, np.nan, -1e101)
-    return contexts.ravel(), int(rng.integers(len(contexts))), False, (contexts.shape[1], NOWHERE)
+    return contexts.ravel(), int(rng.integers(len(contexts))), 0, False, (contexts.shape[1], NOWHERE)
 
 
 @twin(swift._featured_plain, _plain_contexts)
-def featured_plain(contexts: Array, t: int, learning: bool, given: Any) -> tuple[bool, Places, Array]:
+def featured_plain(contexts: Array, t: int, mode: int, learning: bool, given: Any) -> tuple[bool, Places, Array]:
     width, nowhere = given
     one = contexts.reshape(-1, width)[t]
     return bool((np.abs(one) <= 1e100).all()), nowhere, one
@@ -484,13 +574,18 @@ def uniform_learn(
 def _sparse_contexts(rng: np.random.Generator) -> tuple[Any, ...]:
     values, columns, starts, moments, clip, bias, *_ = features._to_scale(rng)
     made = moments, pick(rng, math.inf, 0.5), clip, bias
-    return (values, columns, starts), int(rng.integers(len(starts) - 1)), pick(rng, True, False), made
+    t, mode, learning = int(rng.integers(len(starts) - 1)), pick(rng, 0, swift.LOOK), pick(rng, True, False)
+    if mode and len(columns):
+        columns[rng.integers(len(columns))] += pick(rng, 0, 0, 100, -1)
+    return (values, columns, starts), t, mode, learning, made
 
 
 @twin(swift._featured_sparse, _sparse_contexts)
-def featured_sparse(contexts: Any, t: int, learning: bool, given: Any) -> tuple[bool, Places, Array]:
+def featured_sparse(contexts: Any, t: int, mode: int, learning: bool, given: Any) -> tuple[bool, Places, Array]:
     values, columns, starts = contexts
     moments, limit, clip, bias = given
+    if mode and not features.is_sound_row(values, columns, starts, t, moments.shape[1]):
+        return False, columns, values
     at = slice(*starts[t : t + 2])
     own, where = values[at], columns[at]
     if learning:

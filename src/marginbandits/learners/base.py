@@ -81,9 +81,9 @@ class Learner(Loop, ABC):
         with self._lock:
             names, swift = self._called, self._swift
             usual = None if swift is None or available is not None or actions is not None else self._usual_row(context)
-            if usual is not None:
-                assert swift is not None
-                action, probability, law = swift.choose(usual)
+            played = None if swift is None or usual is None else swift.choose(usual)
+            if played is not None:
+                action, probability, law = played
                 if names is None and action >= 0:
                     return Decision(action, probability, law)
             else:
@@ -134,8 +134,8 @@ class Learner(Loop, ABC):
                 usual = self._usual_row(context)
                 if usual is not None:
                     action, probability = read_decision(decision, self.n_actions, names)
-                    swift.learn(usual, action, cost, probability)
-                    return
+                    if swift.learn(usual, action, cost, probability):
+                        return
             if actions is not None:
                 context, available, names = self._offered(context, available, actions)
             batch, mask = self._read(context, available)

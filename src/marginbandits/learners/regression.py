@@ -18,12 +18,22 @@ from marginbandits.laws import greedy_each
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.options import Options
 from marginbandits.oracles.diagonal import DiagonalRidge, regress
+from marginbandits.oracles.every_regression import predict_every
 from marginbandits.oracles.online_regression import OnlineRegression, learn_row, predict_one
 from marginbandits.oracles.ridge import Ridge, observe
 from marginbandits.state import COUNT, Field, aligned
 from marginbandits.types import Array, Mask
 
-__all__ = ["OracleLearner", "RidgeLearner", "learn_offer", "learn_oracle", "learn_ridge", "learn_wide", "vote"]
+__all__ = [
+    "OracleLearner",
+    "RidgeLearner",
+    "learn_offer",
+    "learn_oracle",
+    "learn_ridge",
+    "learn_wide",
+    "vote",
+    "vote_every",
+]
 
 Places = npt.NDArray[np.int64]
 
@@ -67,14 +77,32 @@ def learn_offer(columns: Places, values: Array, n: int, loss: float, probability
 @kernel
 def vote(states: Array, columns: Places, values: Array, starts: Places, mask: Mask, votes: Array) -> bool:
     """Of each of several policies, all but the last row of `votes`: what it predicts to lose least."""
-    scores = votes[-1]
     for policy in range(votes.shape[0] - 1):
-        predict_one(states[policy], columns, values, scores)
-        for a in range(mask.shape[0]):
-            scores[a] = -scores[a]
-        if not greedy_each(scores, starts, mask, votes[policy]):
+        predict_one(states[policy], columns, values, votes[-1])
+        if not _choose(votes[-1], starts, mask, votes[-1], votes[policy]):
             return False
     return True
+
+
+@kernel
+def vote_every(
+    by_column: Array, columns: Places, values: Array, starts: Places, mask: Mask, votes: Array, predicted: Array
+) -> bool:
+    """The same of a sparse row, and what every regression predicts."""
+    predict_every(by_column, columns, values, predicted)
+    K = mask.shape[0]
+    for policy in range(votes.shape[0] - 1):
+        if not _choose(predicted[policy * K : policy * K + K], starts, mask, votes[-1], votes[policy]):
+            return False
+    return True
+
+
+@kernel
+def _choose(losses: Array, starts: Places, mask: Mask, scores: Array, law: Array) -> bool:
+    """The greedy law of one context; False if what is predicted is no number."""
+    for a in range(mask.shape[0]):
+        scores[a] = -losses[a]
+    return greedy_each(scores, starts, mask, law)
 
 
 class RidgeLearner(Learner):
@@ -146,6 +174,8 @@ class OracleLearner(Learner):
     changes_actions = True
     takes_sparse = True
     n_policies = 1
+    together: ClassVar[bool] = False
+    """Whether all regressions are asked at once (`every_regression`)."""
     indifferent: ClassVar[bool] = False
 
     def __init__(
@@ -172,7 +202,8 @@ class OracleLearner(Learner):
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         blocks = 1 if shape.shared else self.n_actions
-        self._oracle = OnlineRegression(self._models(), blocks, n_features, self.learning_rate, sparse=shape.sparse)
+        given = self._models(), blocks, n_features, self.learning_rate
+        self._oracle = OnlineRegression(*given, sparse=shape.sparse, together=self.together)
         self._rounds = np.zeros(1)
         return {"oracle": self._oracle, "rounds": Field(self._rounds, 0.0, COUNT)}
 

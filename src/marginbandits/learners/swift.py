@@ -22,7 +22,18 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.compiled import entry, kernel
-from marginbandits.contexts import LARGEST, Batch, Rows, Shape, Sparse, as_sparse, dense, refuse_bad, stacked
+from marginbandits.contexts import (
+    LARGEST,
+    Batch,
+    Rows,
+    Shape,
+    Sparse,
+    as_sparse,
+    dense,
+    is_sound_row,
+    refuse_bad,
+    stacked,
+)
 from marginbandits.features import FeatureMap
 from marginbandits.features.scaling import learn_filled, learn_moments, scale_filled, standardise
 from marginbandits.features.usual import beside
@@ -33,7 +44,7 @@ from marginbandits.types import Array
 
 __all__ = ["Swift", "compiled_rounds", "swift_rounds"]
 
-PLAY, CHOOSE, LEARN = 1, 2, 4
+PLAY, CHOOSE, LEARN, LOOK = 1, 2, 4, 8
 CHUNK = 4096
 """Rounds of a run between two looks at what else there is to do."""
 WIDEST = 2**22
@@ -44,7 +55,7 @@ Kernels: TypeAlias = tuple[Any, Any]
 
 
 @kernel
-def _featured_dense(contexts, t, learning, features):  # type: ignore[no-untyped-def]  # of arrays, and a tuple of them
+def _featured_dense(contexts, t, mode, learning, features):  # type: ignore[no-untyped-def]  # of arrays, and a tuple of them
     """No columns, and the features of context t, after they have learnt it or before; or that it has a bad value."""
     moments, limit, clip, columns, omega, phase, named, nowhere, rows = features
     d = moments.shape[1]
@@ -62,10 +73,12 @@ def _featured_dense(contexts, t, learning, features):  # type: ignore[no-untyped
 
 
 @kernel
-def _featured_sparse(contexts, t, learning, features):  # type: ignore[no-untyped-def]  # of two tuples
-    """Columns and features of context t, whose values have been looked at when they were read."""
+def _featured_sparse(contexts, t, mode, learning, features):  # type: ignore[no-untyped-def]  # of two tuples
+    """Columns and features of context t; or that it is not in order, where nobody has looked before."""
     values, columns, starts = contexts
     moments, limit, clip, bias = features
+    if mode & LOOK and not is_sound_row(values, columns, starts, t, moments.shape[1]):
+        return False, columns, values
     first, last = starts[t], starts[t + 1]
     n = last - first + (bias >= 0)
     filled, out, ends = np.empty(n, np.int64), np.empty(n), np.empty(2, np.int64)
@@ -76,7 +89,7 @@ def _featured_sparse(contexts, t, learning, features):  # type: ignore[no-untype
 
 
 @kernel
-def _featured_plain(contexts, t, learning, features):  # type: ignore[no-untyped-def]  # of arrays, and a tuple of them
+def _featured_plain(contexts, t, mode, learning, features):  # type: ignore[no-untyped-def]  # of arrays, and a tuple of them
     """No columns, and context t as it is; or that it has a bad value."""
     d, nowhere = features
     row = contexts[t * d : t * d + d]
@@ -113,7 +126,7 @@ def _rounds(featured: Any, law_one: Any, learn_one: Any) -> Any:
             t, learning = half // 2, half % 2 == 1
             if not mode & (LEARN if learning else PLAY):
                 continue
-            good, columns, values = featured(contexts, t, learning, features)
+            good, columns, values = featured(contexts, t, mode, learning, features)
             if not good:
                 return t
             allowed = mask[t if mask.shape[0] > 1 else 0]
@@ -167,7 +180,7 @@ class Swift:
     """Whether it is given names and values as they are read, and not columns."""
 
     def __init__(self, learner: Any, rounds: Any, sparse: bool, width: int, features: tuple[Any, ...]) -> None:
-        K = learner.n_actions
+        K, self._width = learner.n_actions, width
         self._sparse, self._everything, self._mask = sparse, np.ones((1, K), bool), np.ones((1, K), bool)
         self._told, self._action, self.count = np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.int64)
         self._loss = self._told[:, None]
@@ -191,13 +204,15 @@ class Swift:
             return len(rows), _plain(rows).reshape(-1)
         return len(rows), (_plain(rows.values), _plain(rows.columns), _plain(rows.starts))
 
-    def choose(self, context: Any) -> tuple[int, float, Array]:
+    def choose(self, context: Any) -> tuple[int, float, Array] | None:
         """An action drawn from its law, or -1 if it is none; its probability; and the law.
 
-        Of the context nothing is known but its shape and that it is plain; or it is the parts of a sound sparse row.
+        Of the context nothing is known but its shape and that it is plain, or the parts of a sparse row. None if these
+        are not as they mostly are.
         """
-        if not self._rounds(PLAY | CHOOSE, 1, context, self._usual):
+        if not self._rounds(PLAY | CHOOSE | LOOK, 1, context, self._usual):
             self._refuse_one(context)
+            return None
         action, probability, law = self._played
         return action(), probability(), law()
 
@@ -212,15 +227,20 @@ class Swift:
         _refuse(batch.rows, self._rounds(PLAY, *self._given(batch.rows), held.given))
         return laws.copy() if len(batch) == 1 else laws
 
-    def learn(self, context: Any, action: int, loss: float, probability: float) -> None:
-        """One round, of a context like that of `choose`."""
+    def learn(self, context: Any, action: int, loss: float, probability: float) -> bool:
+        """One round, of a context like that of `choose`; or False where that is None."""
         self._action[0], self._probability[0], self._told[0] = action, probability, loss
-        if not self._rounds(LEARN, 1, context, self._usual):
+        if not self._rounds(LEARN | LOOK, 1, context, self._usual):
             self._refuse_one(context)
+            return False
+        return True
 
     def _refuse_one(self, context: Any) -> None:
+        """Return if there is another way to read this context; else say what is wrong."""
         if not self._sparse:
             refuse_bad("context", context[None])
+        elif not is_sound_row(context[0], context[1], context[2], 0, self._width):
+            return
         raise FloatingPointError(NOT_FINITE)
 
     def learn_all(self, rounds: list[tuple[Batch, int, float, float]]) -> None:

@@ -48,16 +48,27 @@ class OnlineRegression(Record):
     """For each of several policies, one regression per block: one for each action, or one shared by all.
 
     Memory is 24·n_policies·n_blocks·n_features bytes: regression by regression or, for `sparse` rows, column by column,
-    so that what all actions know of one is found together.
+    so that what all actions know of one is found together; in whole lines, where they are asked and learn `together`
+    (`every_regression`).
     """
 
     def __init__(
-        self, n_policies: int, n_blocks: int, n_features: int, learning_rate: float, *, sparse: bool = False
+        self,
+        n_policies: int,
+        n_blocks: int,
+        n_features: int,
+        learning_rate: float,
+        *,
+        sparse: bool = False,
+        together: bool = False,
     ) -> None:
         self.learning_rate, self.n_features = learning_rate, n_features
         wide = n_features if sparse else across(n_features)  # beyond n_features, all is 0
+        n = n_policies * n_blocks
+        self.by_column = zeros((n_features if sparse else 0, 3, across(n) if together else n))
         if sparse:
-            self.state = zeros((n_features, 3, n_policies, n_blocks)).transpose(2, 3, 1, 0)
+            own = self.by_column[..., :n].reshape(n_features, 3, n_policies, n_blocks)
+            self.state = own.transpose(2, 3, 1, 0)
         else:
             self.state = zeros((n_policies, n_blocks, 3, wide))  # weights, squared gradients, largest inputs
         self.totals = zeros((n_policies, 2))  # importance, and importance times squared normalised length

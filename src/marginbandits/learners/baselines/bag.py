@@ -24,7 +24,7 @@ from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch
 from marginbandits.features import Features
 from marginbandits.learners.options import MaybeActionCount, Options
-from marginbandits.learners.regression import OracleLearner, vote
+from marginbandits.learners.regression import OracleLearner, vote, vote_every
 from marginbandits.learners.swift import compiled_rounds
 from marginbandits.oracles.online_regression import learn_row
 from marginbandits.types import Array, Mask
@@ -51,19 +51,33 @@ def times(draw: float) -> float:
 def _law_one(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
     states, votes = state[0], state[7]
     good = vote(states, columns, values, starts, mask, votes)
-    for a in range(mask.shape[0]):
-        total = 0.0
-        for policy in range(states.shape[0]):
-            total += votes[policy, a]
-        law[a] = total / states.shape[0]
+    _mean(votes, law)
     return good
+
+
+@kernel
+def _law_sparse(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    votes, by_column, predicted = state[7], state[8], state[9]
+    good = vote_every(by_column, columns, values, starts, mask, votes, predicted)
+    _mean(votes, law)
+    return good
+
+
+@kernel
+def _mean(votes: Array, law: Array) -> None:
+    n_policies = votes.shape[0] - 1
+    for a in range(law.shape[0]):
+        total = 0.0
+        for policy in range(n_policies):
+            total += votes[policy, a]
+        law[a] = total / n_policies
 
 
 @kernel
 def _learn_one(
     columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
 ) -> None:
-    states, totals, span, rounds, rate, work, weighted, _ = state
+    states, totals, span, rounds, rate, work, weighted = state[:7]
     rounds[0] += 1.0
     weight = 1.0 / (states.shape[1] * probability) if weighted else 1.0
     for policy in range(states.shape[0]):
@@ -75,7 +89,8 @@ def _learn_one(
 class Bag(OracleLearner):
     """Votes of `n_policies` bootstrapped policies."""
 
-    _compiled: ClassVar[Any] = compiled_rounds((_law_one, _learn_one), (_law_one, _learn_one))
+    together = True
+    _compiled: ClassVar[Any] = compiled_rounds((_law_one, _learn_one), (_law_sparse, _learn_one))
 
     @validated
     def __init__(
@@ -92,7 +107,8 @@ class Bag(OracleLearner):
         self.n_policies = n_policies
 
     def _arrays(self) -> tuple[Any, ...]:
-        return *super()._arrays(), np.empty((self.n_policies + 1, self.n_actions))
+        votes, by_column = np.empty((self.n_policies + 1, self.n_actions)), self._oracle.by_column
+        return *super()._arrays(), votes, by_column, np.empty(by_column.shape[2])
 
     @property
     def noisy(self) -> int:  # type: ignore[override]  # as many as there are policies

@@ -32,8 +32,9 @@ from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch
 from marginbandits.features import Features
 from marginbandits.learners.options import MaybeActionCount, Options
-from marginbandits.learners.regression import OracleLearner, vote
+from marginbandits.learners.regression import OracleLearner, vote, vote_every
 from marginbandits.learners.swift import compiled_rounds
+from marginbandits.oracles.every_regression import learn_every
 from marginbandits.oracles.online_regression import learn_row, predict_one, widened
 from marginbandits.types import Array, Mask
 from marginbandits.validation import Instance, Integer, Real, validated
@@ -65,10 +66,9 @@ def raise_law(law: Array, mass: float) -> None:
 
 
 @kernel
-def _law_one(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    states, rounds, votes = state[0], state[3], state[8]
-    good, n_policies = vote(states, columns, values, starts, mask, votes), votes.shape[0] - 1
-    n = 0
+def _mixed(good: bool, rounds: Array, mask: Mask, votes: Array, law: Array) -> bool:
+    """The mean vote, with its share of exploration, if votes are good."""
+    n_policies, n = votes.shape[0] - 1, 0
     for a in range(mask.shape[0]):
         n += mask[a]
         law[a] = 0.0
@@ -80,37 +80,75 @@ def _law_one(columns: Places, values: Array, starts: Places, mask: Mask, state: 
 
 
 @kernel
-def _learn_one(
-    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
-) -> None:
-    states, totals, span, rounds, rate, work, weighted, psi, votes, starts, costs, share = state
+def _law_one(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    states, rounds, votes = state[0], state[3], state[8]
+    return _mixed(vote(states, columns, values, starts, mask, votes), rounds, mask, votes, law)
+
+
+@kernel
+def _law_sparse(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    rounds, votes, by_column, predicted = state[3], state[8], state[12], state[13]
+    good = vote_every(by_column, columns, values, starts, mask, votes, predicted)
+    return _mixed(good, rounds, mask, votes, law)
+
+
+@kernel
+def _aim(action: int, loss: float, probability: float, mask: Mask, span: Array, state: Any) -> None:
+    """What every policy is to learn of every action, how often it counts, 0 for not at all; `costs` are predictions."""
+    rounds, weighted, psi, votes, costs, share, targets, weights = state
     n_policies, K, n = votes.shape[0] - 1, mask.shape[0], 0
-    spare = n_policies if weighted else 0
-    predict_one(states[spare], columns, values, costs)
     for a in range(K):
         n += mask[a]
         costs[a] = min(max(costs[a], span[0]), span[1])
         share[a] = 0.0
     costs[action] += (loss - costs[action]) / probability
-    vote(states, columns, values, starts, mask, votes)
-    if columns.shape[0] == 0:
-        values = widened(values, work)
     floor, bonus = min(1.0 / n, 1.0 / math.sqrt(n * max(rounds[0], 1.0))), 0.0
-    for turn in range(states.shape[0]):  # the spare one, if there is any, and the first learn what was seen
-        policy = (turn + spare) % states.shape[0]
-        seen = policy == 0 or policy == n_policies
+    for policy in range(targets.shape[0]):
+        seen = policy == 0 or policy == n_policies  # the first, and the spare one if there is any, learn what was seen
         weight = 1.0 / ((n if policy == 0 else 1) * probability) if seen and weighted else 1.0
         for a in range(K):
-            if mask[a] and (a == action or not seen):
-                target = costs[a] - bonus / max(share[a], floor)
-                target = loss if seen else target if weighted else min(max(target, 0.0), 1.0)
-                learn_row(states[policy, a], totals[policy], span, columns, values, target, weight, rate, work)
+            target = costs[a] - bonus / max(share[a], floor)
+            targets[policy, a] = loss if seen else target if weighted else min(max(target, 0.0), 1.0)
+            weights[policy, a] = weight if mask[a] and (a == action or not seen) else 0.0
         bonus = 0.0
         for a in range(K):
             share[a] += votes[policy, a] / n_policies if policy < n_policies else 0.0
         for a in range(K):
             bonus += psi * floor * max(share[a], floor) if mask[a] else 0.0
     rounds[0] += 1.0
+
+
+@kernel
+def _learn_one(
+    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
+    states, totals, span, rounds, rate, work, weighted, psi, votes, starts, costs, share, _, _, targets, weights = state
+    first = states.shape[0] - 1 if weighted else 0
+    predict_one(states[first], columns, values, costs)
+    vote(states, columns, values, starts, mask, votes)
+    _aim(action, loss, probability, mask, span, (rounds, weighted, psi, votes, costs, share, targets, weights))
+    row = widened(values, work)
+    for turn in range(states.shape[0]):
+        policy = (turn + first) % states.shape[0]
+        for a in range(mask.shape[0]):
+            if weights[policy, a] > 0.0:
+                target, weight = targets[policy, a], weights[policy, a]
+                learn_row(states[policy, a], totals[policy], span, columns, row, target, weight, rate, work)
+
+
+@kernel
+def _learn_sparse(
+    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
+    _, totals, span, rounds, rate, _, weighted, psi, votes, starts, costs, share, by_column, found, targets, weights = (
+        state
+    )
+    first = totals.shape[0] - 1 if weighted else 0
+    vote_every(by_column, columns, values, starts, mask, votes, found)
+    for a in range(mask.shape[0]):
+        costs[a] = found[first * mask.shape[0] + a]
+    _aim(action, loss, probability, mask, span, (rounds, weighted, psi, votes, costs, share, targets, weights))
+    learn_every(by_column, totals, span, columns, values, found, targets, weights, first, rate)
 
 
 class Cover(OracleLearner):
@@ -120,7 +158,8 @@ class Cover(OracleLearner):
     Vowpal Wabbit does.
     """
 
-    _compiled: ClassVar[Any] = compiled_rounds((_law_one, _learn_one), (_law_one, _learn_one))
+    together = True
+    _compiled: ClassVar[Any] = compiled_rounds((_law_one, _learn_one), (_law_sparse, _learn_sparse))
 
     @validated
     def __init__(
@@ -139,8 +178,10 @@ class Cover(OracleLearner):
         self.psi = psi
 
     def _arrays(self) -> tuple[Any, ...]:
-        K = self.n_actions
-        return *super()._arrays(), self.psi, np.empty((self.n_policies + 1, K)), np.array([0, K]), *np.empty((2, K))
+        K, by_column = self.n_actions, self._oracle.by_column
+        votes, places, costs = np.empty((self.n_policies + 1, K)), np.array([0, K]), np.empty((2, K))
+        lessons = np.empty((2, self._models(), K))
+        return *super()._arrays(), self.psi, votes, places, *costs, by_column, np.empty(by_column.shape[2]), *lessons
 
     def _models(self) -> int:
         return self.n_policies + self.weighted

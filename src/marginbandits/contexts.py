@@ -17,7 +17,7 @@ stands at `starts[i] + a`, in either layout. Rows are a dense array, or `Sparse`
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -51,7 +51,8 @@ __all__ = [
     "several",
     "shared",
     "stacked",
-    "usual_row",
+    "usual_rows",
+    "usual_vectors",
 ]
 
 CODES = 2**49
@@ -60,6 +61,7 @@ CODES = 2**49
 LARGEST = 1e100
 """Context values beyond this are refused: their squares would overflow in every method's arithmetic."""
 
+_ARRAY = np.ndarray
 _MOST_ROWS = 10**7
 _COMPRESSED = scipy.sparse.csr_array, scipy.sparse.csr_matrix
 _NUMBERS = Numbers(finite=False, empty=True, booleans=True)
@@ -340,19 +342,36 @@ def _from_scipy(matrix: Any) -> Sparse:
     return Sparse(rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64), rows.shape[1])
 
 
-def usual_row(context: Any, width: int) -> tuple[Array, Places, Places] | None:
-    """Values, columns and starts of one sparse row of so many columns, if they are plain arrays.
+def usual_vectors(width: int) -> Callable[[Any], Array | None]:
+    """What says whether a context is what most are: an array of this width, of numbers that compiled code will look at.
 
-    Compiled code may read them; whether they are in order is for it to see (`is_sound_row`).
+    >>> usual_vectors(2)(np.ones(2)), usual_vectors(2)([1.0, 1.0])
+    (array([1., 1.]), None)
     """
-    if type(context) not in _COMPRESSED or context.shape != (1, width):
+    shape = (width,)
+
+    def usual(context: Any) -> Array | None:
+        if type(context) is _ARRAY and context.dtype is FLOAT64 and context.shape == shape and context.flags.carray:
+            return context
         return None
-    values, columns, starts = context.data, context.indices, context.indptr
-    if columns.dtype is not INT64:  # SciPy's own are of 32 bits
-        columns, starts = columns.astype(np.int64), starts.astype(np.int64)
-    if values.dtype is not FLOAT64 or starts.dtype is not INT64:
-        return None
-    return (values, columns, starts) if values.strides == columns.strides == starts.strides == _ONE_BY_ONE else None
+
+    return usual
+
+
+def usual_rows(width: int) -> Callable[[Any], tuple[Array, Places, Places] | None]:
+    """The same of sparse rows, as values, columns and starts; `is_sound_row` is to look at them."""
+    shape = (1, width)
+
+    def usual(context: Any) -> tuple[Array, Places, Places] | None:
+        if type(context) not in _COMPRESSED or context.shape != shape:
+            return None
+        values, columns, starts = context.data, context.indices, context.indptr
+        if columns.dtype is not INT64:  # SciPy's own are of 32 bits
+            columns, starts = columns.astype(np.int64), starts.astype(np.int64)
+        plain = values.strides == columns.strides == starts.strides == _ONE_BY_ONE
+        return (values, columns, starts) if plain and values.dtype is FLOAT64 and starts.dtype is INT64 else None
+
+    return usual
 
 
 def _sound(matrix: Any, n: int, width: int) -> tuple[Array, Places, Places] | None:

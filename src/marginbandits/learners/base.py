@@ -10,13 +10,13 @@ brings along (`offers`). Where they have names, decisions carry these.
 
 from abc import ABC
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, SupportsFloat, TypeGuard, Unpack
+from typing import Any, ClassVar, SupportsFloat, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from marginbandits import laws
-from marginbandits.contexts import FLOAT64, Batch, Rows, dense, per_action, several, shared, usual_row
+from marginbandits.contexts import Batch, Rows, dense, per_action, several, shared
 from marginbandits.features import Features
 from marginbandits.learners import offers
 from marginbandits.learners.explaining import explained, predicted
@@ -30,8 +30,6 @@ from marginbandits.types import Action, Array, Context, Decision, Mask
 from marginbandits.validation import quoted, validated
 
 __all__ = ["Learner", "Parts"]
-
-_ARRAY = np.ndarray
 
 
 class Learner(Loop, ABC):
@@ -80,7 +78,7 @@ class Learner(Loop, ABC):
         """
         with self._lock:
             names, swift = self._called, self._swift
-            usual = None if swift is None or available is not None or actions is not None else self._usual_row(context)
+            usual = None if swift is None or available is not None or actions is not None else self._usual_one(context)
             played = None if swift is None or usual is None else swift.choose(usual)
             if played is not None:
                 action, probability, law = played
@@ -131,7 +129,7 @@ class Learner(Loop, ABC):
             names, swift = self._called, self._swift
             cost = read_loss(loss, reward, self._scale)
             if swift is not None and available is None and actions is None:
-                usual = self._usual_row(context)
+                usual = self._usual_one(context)
                 if usual is not None:
                     action, probability = read_decision(decision, self.n_actions, names)
                     if swift.learn(usual, action, cost, probability):
@@ -288,23 +286,11 @@ class Learner(Loop, ABC):
 
     def _read(self, context: Any, available: Any) -> tuple[Batch, Mask | None]:
         """One context as a batch of one; the mask that its law is to be spread over, where rows were left out."""
-        if available is None and self._usual_vector(context):
+        if available is None and self._vector is not None and self._usual_one(context) is not None:
             self._usual.rows = context[None]
             return self._usual, None
         rows, together = self._reader.one(context, self._shape)
         return self._one(rows, together, available)
-
-    def _usual_vector(self, context: Any) -> TypeGuard[Array]:
-        """Whether it is what most rounds of most runs have: an array like those before it, that features will check."""
-        if type(context) is not _ARRAY:
-            return False
-        return context.dtype is FLOAT64 and context.shape == self._vector and context.flags.carray
-
-    def _usual_row(self, context: Any) -> Any:
-        """The same, or one sparse row in its parts, as compiled rounds take it; None if it is anything else."""
-        if self._filling:
-            return usual_row(context, self._filling)
-        return context if self._usual_vector(context) else None
 
     def _one(self, rows: Rows, together: bool, available: Any) -> tuple[Batch, Mask | None]:
         rows = self._admitted(rows, together)

@@ -16,14 +16,14 @@ learner itself where `journals` is True. Whatever happens, the learner is then a
 
 import threading
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from marginbandits import laws
-from marginbandits.contexts import CODES, Batch, Rows, Shape, Sparse, as_sparse
+from marginbandits.contexts import CODES, Batch, Rows, Shape, Sparse, as_sparse, usual_rows, usual_vectors
 from marginbandits.features import FeatureMap, Given, feature_map
 from marginbandits.learners.early import Early, Round
 from marginbandits.learners.forgetting import Forgetting
@@ -39,6 +39,10 @@ from marginbandits.validation import remembered
 __all__ = ["Loop", "Parts"]
 
 Parts = Mapping[str, Record | Field]
+
+
+def _never(context: Any) -> None:
+    """No context is as most are before the first of them is learnt."""
 
 
 class Loop(Stored):
@@ -74,7 +78,7 @@ class Loop(Stored):
         self._journal = Journal()
         self._shape: Shape | None = None
         self._vector: tuple[int] | None = None  # the shape of vectors that features alone check, where there are any
-        self._filling = 0  # the width of sparse rows that compiled rounds take as they are, where there are any
+        self._usual_one: Callable[[Any], Any] = _never  # a context as compiled rounds take it, if it is as most are
         self._names = None
         self._map: FeatureMap | None = None
         self._state: State | None = None
@@ -265,7 +269,7 @@ class Loop(Stored):
 
     def _start(self, shape: Shape, size: int | None = None) -> None:
         """Allocate everything, in at most so many bytes; the journal remembers that there was nothing."""
-        attributes = "shape", "names", "map", "state", "vector", "filling", "early", "forgetting", "taken", "swift"
+        attributes = "shape", "names", "map", "state", "vector", "usual_one", "early", "forgetting", "taken", "swift"
         for name in (f"_{one}" for one in attributes):
             self._journal.keep_attribute(self, name)
         self._journal.keep_attribute(self._journal, "records")
@@ -288,11 +292,11 @@ class Loop(Stored):
         self._state = State(parts, self._journal)
         self._journal.keep_no_more()  # to take this back is to have no state at all
         self._shape, self._map = shape, started
-        plain = type(self)._admitted is Loop._admitted and started.checks_rows
-        if plain and not (shape.shared or shape.sparse or shape.named):
-            self._vector = (shape.width,)
-        usual = type(self)._admitted is Loop._admitted and shape.sparse and not (shape.shared or shape.named)
-        self._filling = shape.width if usual else 0
+        if not (shape.shared or shape.named or type(self)._admitted is not Loop._admitted):
+            if shape.sparse:
+                self._usual_one = usual_rows(shape.width)
+            elif started.checks_rows:
+                self._vector, self._usual_one = (shape.width,), usual_vectors(shape.width)
         self._hasten()
 
     def _hasten(self) -> None:

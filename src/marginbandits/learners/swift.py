@@ -185,7 +185,6 @@ class Swift:
         self._told, self._action, self.count = np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.int64)
         self._loss = self._told[:, None]
         self._probability, self._law = np.zeros(1), np.zeros(K)
-        self._played = self._action.item, self._probability.item, self._law.copy
         self._arrays = np.array([0, K]), features, learner._arrays()
         self._generators = learner._draws, learner._rng  # which are held
         self._always = Held((*map(chance, self._generators), np.empty(learner.noisy), *self._arrays))
@@ -194,6 +193,34 @@ class Swift:
         self._usual = self._plain.given  # of a round without a mask
         nothing: Any = Sparse(np.empty(0), _NOWHERE, np.zeros(2, np.int64), width) if sparse else np.zeros((1, width))
         self._rounds = entry(rounds, (PLAY, *self._given(nothing), self._plain))
+        self.choose, self.learn = self._one_by_one()
+
+    def _one_by_one(self) -> tuple[Callable[[Any], Any], Callable[[Any, int, float, float], bool]]:
+        """What `act` and `learn` call: a tenth of a round goes to looking for what they work on, unless they have it."""
+        rounds, usual, refuse, play, told = self._rounds, self._usual, self._refuse_one, self._action, self._told
+        action, probability, law, probabilities = play.item, self._probability.item, self._law.copy, self._probability
+        choosing, learning = PLAY | CHOOSE | LOOK, LEARN | LOOK
+
+        def choose(context: Any) -> tuple[int, float, Array] | None:
+            """An action drawn from its law, or -1 if it is none; its probability; and the law.
+
+            Of the context nothing is known but its shape and that it is plain, or the parts of a sparse row. None if
+            these are not as they mostly are.
+            """
+            if not rounds(choosing, 1, context, usual):
+                refuse(context)
+                return None
+            return action(), probability(), law()
+
+        def learn(context: Any, action: int, loss: float, probability: float) -> bool:
+            """One round, of a context like that of `choose`; or False where that is None."""
+            play[0], probabilities[0], told[0] = action, probability, loss
+            if not rounds(learning, 1, context, usual):
+                refuse(context)
+                return False
+            return True
+
+        return choose, learn
 
     def _holding(self, losses: Array, mask: Any, actions: Any, probabilities: Array, laws: Array) -> Held:
         return self._always.beside(losses, mask, self.count, actions, probabilities, laws)
@@ -203,18 +230,6 @@ class Swift:
         if isinstance(rows, np.ndarray):
             return len(rows), _plain(rows).reshape(-1)
         return len(rows), (_plain(rows.values), _plain(rows.columns), _plain(rows.starts))
-
-    def choose(self, context: Any) -> tuple[int, float, Array] | None:
-        """An action drawn from its law, or -1 if it is none; its probability; and the law.
-
-        Of the context nothing is known but its shape and that it is plain, or the parts of a sparse row. None if these
-        are not as they mostly are.
-        """
-        if not self._rounds(PLAY | CHOOSE | LOOK, 1, context, self._usual):
-            self._refuse_one(context)
-            return None
-        action, probability, law = self._played
-        return action(), probability(), law()
 
     def laws(self, batch: Batch) -> Array:
         """Of all contexts, laid out like the mask."""
@@ -226,14 +241,6 @@ class Swift:
             held = self._holding(self._loss, mask, self._action, self._probability, laws)
         _refuse(batch.rows, self._rounds(PLAY, *self._given(batch.rows), held.given))
         return laws.copy() if len(batch) == 1 else laws
-
-    def learn(self, context: Any, action: int, loss: float, probability: float) -> bool:
-        """One round, of a context like that of `choose`; or False where that is None."""
-        self._action[0], self._probability[0], self._told[0] = action, probability, loss
-        if not self._rounds(LEARN | LOOK, 1, context, self._usual):
-            self._refuse_one(context)
-            return False
-        return True
 
     def _refuse_one(self, context: Any) -> None:
         """Return if there is another way to read this context; else say what is wrong."""

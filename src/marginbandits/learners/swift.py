@@ -196,7 +196,7 @@ class Swift:
         self.choose, self.learn = self._one_by_one()
 
     def _one_by_one(self) -> tuple[Callable[[Any], Any], Callable[[Any, int, float, float], bool]]:
-        """What `act` and `learn` call: a tenth of a round goes to looking for what they work on, unless they have it."""
+        """What `act` and `learn` call; they have what they work on, as looking for it takes a tenth of a round."""
         rounds, usual, refuse, play, told = self._rounds, self._usual, self._refuse_one, self._action, self._told
         action, probability, law, probabilities = play.item, self._probability.item, self._law.copy, self._probability
         choosing, learning = PLAY | CHOOSE | LOOK, LEARN | LOOK

@@ -7,8 +7,9 @@ other, so that whatever else the machine does meets both; shown is the turn in w
 
     GFLOP/s    arithmetic done: by the formula beside each kernel here, a square root or a division counted as one
     GB/s       bytes that must be read and written, by formula: each array once for each time that it is gone through
-    limit      the smaller of two rates: of a matrix product of 512 x 512 in the same precision, and of memory, which is
-               the faster of reading and copying an array as large as what the kernel works on, times GFLOP/GB
+    limit      the smaller of two rates: of a matrix product in the same precision, the faster of NumPy's of 512 x 512
+               and of one that stays in the first cache, whole lines of memory at a time; and of memory, which is the
+               faster of reading and copying an array as large as what the kernel works on, times GFLOP/GB
     share      GFLOP/s over the limit
     waits      what the kernel also asks for, and which part of its time that takes alone, measured as often in a loop
                of its own. Where the share is low and the part is high, this is why.
@@ -23,6 +24,9 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL
 import numpy as np
 from limited.kernels import Kernel, Run, kernels, repeated
 from limited.loops import copy, read
+
+from marginbandits.lanes import across
+from marginbandits.samplers.potential import _add_products
 
 
 def often(run: Run, seconds: float) -> int:
@@ -45,9 +49,12 @@ def measured(one: Kernel, turns: int, seconds: float) -> str:
     square = np.ones((512, 512), one.precision)
     array = np.ones(max(int(one.room) // square.itemsize, 16), one.precision)
     out = np.zeros(2, one.precision)
+    lines = 2 * across(1, one.precision)
+    near = square[:64], square[:, :lines].copy(), np.zeros((67, lines), one.precision)
     runs: list[Run] = [
         one.run,
         repeated(square.__matmul__, square),
+        repeated(_add_products, *near),
         lambda times: read(times, array, out),
         lambda times: copy(times, array, out),
         *(wait.run for wait in one.waits),
@@ -57,8 +64,9 @@ def measured(one: Kernel, turns: int, seconds: float) -> str:
     counts = [often(run, seconds) for run in runs]
     found = []
     for _ in range(turns):
-        own, product, reading, copying, *waiting = (spent(*pair) for pair in zip(runs, counts, strict=True))
-        peak, memory = 2 * 512**3 / product, array.nbytes / min(reading, copying)
+        own, product, nearer, reading, copying, *waiting = (spent(*pair) for pair in zip(runs, counts, strict=True))
+        peak = max(2 * 512**3 / product, 2 * 64 * 512 * lines / nearer)
+        memory = array.nbytes / min(reading, copying)
         limit = min(peak, memory * one.flops / one.moved)
         parts = [wait.often * seconds / own for wait, seconds in zip(one.waits, waiting, strict=True)]
         found.append((one.flops / own / limit, own, peak, memory, limit, parts))

@@ -17,7 +17,7 @@ stands at `starts[i] + a`, in either layout. Rows are a dense array, or `Sparse`
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -51,8 +51,8 @@ __all__ = [
     "several",
     "shared",
     "stacked",
-    "usual_rows",
-    "usual_vectors",
+    "usual_row",
+    "usual_vector",
 ]
 
 CODES = 2**49
@@ -342,36 +342,26 @@ def _from_scipy(matrix: Any) -> Sparse:
     return Sparse(rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64), rows.shape[1])
 
 
-def usual_vectors(width: int) -> Callable[[Any], Array | None]:
-    """What says whether a context is what most are: an array of this width, of numbers that compiled code will look at.
+def usual_vector(shape: tuple[int], context: Any) -> Array | None:
+    """The context if it is what most are: an array of this shape, of numbers that compiled code will look at.
 
-    >>> usual_vectors(2)(np.ones(2)), usual_vectors(2)([1.0, 1.0])
+    >>> usual_vector((2,), np.ones(2)), usual_vector((2,), [1.0, 1.0])
     (array([1., 1.]), None)
     """
-    shape = (width,)
+    if type(context) is _ARRAY and context.dtype is FLOAT64 and context.shape == shape and context.flags.carray:
+        return context
+    return None
 
-    def usual(context: Any) -> Array | None:
-        if type(context) is _ARRAY and context.dtype is FLOAT64 and context.shape == shape and context.flags.carray:
-            return context
+
+def usual_row(shape: tuple[int, int], context: Any) -> tuple[Array, Places, Places] | None:
+    """The same of a sparse row, as values, columns and starts; `is_sound_row` is to look at them."""
+    if type(context) not in _COMPRESSED or context.shape != shape:
         return None
-
-    return usual
-
-
-def usual_rows(width: int) -> Callable[[Any], tuple[Array, Places, Places] | None]:
-    """The same of sparse rows, as values, columns and starts; `is_sound_row` is to look at them."""
-    shape = (1, width)
-
-    def usual(context: Any) -> tuple[Array, Places, Places] | None:
-        if type(context) not in _COMPRESSED or context.shape != shape:
-            return None
-        values, columns, starts = context.data, context.indices, context.indptr
-        if columns.dtype is not INT64:  # SciPy's own are of 32 bits
-            columns, starts = columns.astype(np.int64), starts.astype(np.int64)
-        plain = values.strides == columns.strides == starts.strides == _ONE_BY_ONE
-        return (values, columns, starts) if plain and values.dtype is FLOAT64 and starts.dtype is INT64 else None
-
-    return usual
+    values, columns, starts = context.data, context.indices, context.indptr
+    if columns.dtype is not INT64:  # SciPy's own are of 32 bits
+        columns, starts = columns.astype(np.int64), starts.astype(np.int64)
+    plain = values.strides == columns.strides == starts.strides == _ONE_BY_ONE
+    return (values, columns, starts) if plain and values.dtype is FLOAT64 and starts.dtype is INT64 else None
 
 
 def _sound(matrix: Any, n: int, width: int) -> tuple[Array, Places, Places] | None:

@@ -18,12 +18,13 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from marginbandits import laws
-from marginbandits.contexts import CODES, Batch, Rows, Shape, Sparse, as_sparse, usual_rows, usual_vectors
+from marginbandits.contexts import CODES, Batch, Rows, Shape, Sparse, as_sparse, usual_row, usual_vector
 from marginbandits.features import FeatureMap, Given, feature_map
 from marginbandits.learners.early import Early, Round
 from marginbandits.learners.forgetting import Forgetting
@@ -294,9 +295,10 @@ class Loop(Stored):
         self._shape, self._map = shape, started
         if not (shape.shared or shape.named or type(self)._admitted is not Loop._admitted):
             if shape.sparse:
-                self._usual_one = usual_rows(shape.width)
+                self._usual_one = partial(usual_row, (1, shape.width))
             elif started.checks_rows:
-                self._vector, self._usual_one = (shape.width,), usual_vectors(shape.width)
+                self._vector = (shape.width,)
+                self._usual_one = partial(usual_vector, self._vector)
         self._hasten()
 
     def _hasten(self) -> None:

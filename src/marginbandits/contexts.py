@@ -17,7 +17,7 @@ stands at `starts[i] + a`, in either layout. Rows are a dense array, or `Sparse`
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -41,7 +41,6 @@ __all__ = [
     "as_sparse",
     "dense",
     "filled",
-    "is_sound_row",
     "per_action",
     "read_many",
     "read_numbers",
@@ -51,8 +50,8 @@ __all__ = [
     "several",
     "shared",
     "stacked",
-    "usual_row",
-    "usual_vector",
+    "usual_rows",
+    "usual_vectors",
 ]
 
 CODES = 2**49
@@ -342,26 +341,35 @@ def _from_scipy(matrix: Any) -> Sparse:
     return Sparse(rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64), rows.shape[1])
 
 
-def usual_vector(shape: tuple[int], context: Any) -> Array | None:
-    """The context if it is what most are: an array of this shape, of numbers that compiled code will look at.
+def usual_vectors(shape: tuple[int] | None) -> Callable[[Any], Array | None]:
+    """What says whether a context is what most are: an array of this shape, of numbers that compiled code will look at.
 
-    >>> usual_vector((2,), np.ones(2)), usual_vector((2,), [1.0, 1.0])
+    >>> usual_vectors((2,))(np.ones(2)), usual_vectors((2,))([1.0, 1.0])
     (array([1., 1.]), None)
     """
-    if type(context) is _ARRAY and context.dtype is FLOAT64 and context.shape == shape and context.flags.carray:
-        return context
-    return None
 
-
-def usual_row(shape: tuple[int, int], context: Any) -> tuple[Array, Places, Places] | None:
-    """The same of a sparse row, as values, columns and starts; `is_sound_row` is to look at them."""
-    if type(context) not in _COMPRESSED or context.shape != shape:
+    def usual(context: Any) -> Array | None:
+        if type(context) is _ARRAY and context.dtype is FLOAT64 and context.shape == shape and context.flags.carray:
+            return context
         return None
-    values, columns, starts = context.data, context.indices, context.indptr
-    if columns.dtype is not INT64:  # SciPy's own are of 32 bits
-        columns, starts = columns.astype(np.int64), starts.astype(np.int64)
-    plain = values.strides == columns.strides == starts.strides == _ONE_BY_ONE
-    return (values, columns, starts) if plain and values.dtype is FLOAT64 and starts.dtype is INT64 else None
+
+    return usual
+
+
+def usual_rows(width: int) -> Callable[[Any], tuple[Array, Places, Places] | None]:
+    """The same of sparse rows, as values, columns and starts; `_is_sound_row` is to look at them."""
+    shape = (1, width)
+
+    def usual(context: Any) -> tuple[Array, Places, Places] | None:
+        if type(context) not in _COMPRESSED or context.shape != shape:
+            return None
+        values, columns, starts = context.data, context.indices, context.indptr
+        if columns.dtype is not INT64:  # SciPy's own are of 32 bits
+            columns, starts = columns.astype(np.int64), starts.astype(np.int64)
+        plain = values.strides == columns.strides == starts.strides == _ONE_BY_ONE
+        return (values, columns, starts) if plain and values.dtype is FLOAT64 and starts.dtype is INT64 else None
+
+    return usual
 
 
 def _sound(matrix: Any, n: int, width: int) -> tuple[Array, Places, Places] | None:
@@ -391,7 +399,7 @@ def stacked(contexts: Sequence[Rows]) -> Rows:
 
 
 @kernel
-def is_sound_row(values: Array, columns: Places, starts: Places, t: int, width: int) -> bool:
+def _is_sound_row(values: Array, columns: Places, starts: Places, t: int, width: int) -> bool:
     """Whether row t is there, its columns in order, each at most once, and filled with numbers but 0."""
     if not (starts.shape[0] > t + 1 and starts[0] == 0 and 0 <= starts[t] <= starts[t + 1]):
         return False
@@ -412,7 +420,7 @@ def _is_sound(values: Array, columns: Places, starts: Places, n: int, width: int
         return False
     sound = 0
     for t in range(n):
-        sound += is_sound_row(values, columns, starts, t, width)
+        sound += _is_sound_row(values, columns, starts, t, width)
     return sound == n
 
 

@@ -36,7 +36,7 @@ def _compressed_rows(rng: np.random.Generator) -> tuple[Array, Places, Places, i
     return values[: pick(rng, 5, 5, 4)], columns[: pick(rng, 5, 5, 4)], starts[: pick(rng, 3, 3, 2)], 2, 4
 
 
-@twin(contexts.is_sound_row, lambda rng: (*_compressed_rows(rng)[:3], int(rng.integers(3)), 4))
+@twin(contexts._is_sound_row, lambda rng: (*_compressed_rows(rng)[:3], int(rng.integers(3)), 4))
 def is_sound_row(values: Array, columns: Places, starts: Places, t: int, width: int) -> bool:
     if not (len(starts) > t + 1 and starts[0] == 0 <= starts[t] <= starts[t + 1] <= min(len(values), len(columns))):
         return False

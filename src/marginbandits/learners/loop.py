@@ -16,15 +16,14 @@ learner itself where `journals` is True. Whatever happens, the learner is then a
 
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from marginbandits import laws
-from marginbandits.contexts import CODES, Batch, Rows, Shape, Sparse, as_sparse, usual_row, usual_vector
+from marginbandits.contexts import CODES, Batch, Rows, Shape, Sparse, as_sparse, usual_rows, usual_vectors
 from marginbandits.features import FeatureMap, Given, feature_map
 from marginbandits.learners.early import Early, Round
 from marginbandits.learners.forgetting import Forgetting
@@ -40,10 +39,6 @@ from marginbandits.validation import remembered
 __all__ = ["Loop", "Parts"]
 
 Parts = Mapping[str, Record | Field]
-
-
-def _never(context: Any) -> None:
-    """No context is as most are before the first of them is learnt."""
 
 
 class Loop(Stored):
@@ -79,7 +74,7 @@ class Loop(Stored):
         self._journal = Journal()
         self._shape: Shape | None = None
         self._vector: tuple[int] | None = None  # the shape of vectors that features alone check, where there are any
-        self._usual_one: Callable[[Any], Any] = _never  # a context as compiled rounds take it, if it is as most are
+        self._filling = 0  # the width of sparse rows that compiled rounds take as they are, where there are any
         self._names = None
         self._map: FeatureMap | None = None
         self._state: State | None = None
@@ -270,7 +265,7 @@ class Loop(Stored):
 
     def _start(self, shape: Shape, size: int | None = None) -> None:
         """Allocate everything, in at most so many bytes; the journal remembers that there was nothing."""
-        attributes = "shape", "names", "map", "state", "vector", "usual_one", "early", "forgetting", "taken", "swift"
+        attributes = "shape", "names", "map", "state", "vector", "filling", "early", "forgetting", "taken", "swift"
         for name in (f"_{one}" for one in attributes):
             self._journal.keep_attribute(self, name)
         self._journal.keep_attribute(self._journal, "records")
@@ -294,16 +289,14 @@ class Loop(Stored):
         self._journal.keep_no_more()  # to take this back is to have no state at all
         self._shape, self._map = shape, started
         if not (shape.shared or shape.named or type(self)._admitted is not Loop._admitted):
-            if shape.sparse:
-                self._usual_one = partial(usual_row, (1, shape.width))
-            elif started.checks_rows:
-                self._vector = (shape.width,)
-                self._usual_one = partial(usual_vector, self._vector)
+            self._filling = shape.width if shape.sparse else 0
+            self._vector = None if shape.sparse or not started.checks_rows else (shape.width,)
         self._hasten()
 
     def _hasten(self) -> None:
         offers = swift_offers(self, self._shape, self._names, self._map)
         self._swift = swift_rounds(self, self._shape, self._map) if offers is None else offers
+        self._usual_one = usual_rows(self._filling) if self._filling else usual_vectors(self._vector)
 
     def _columns_of(self, shape: Shape) -> Shape:
         """What features are made of: contexts of this shape, or what names and values have become."""

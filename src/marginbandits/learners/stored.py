@@ -159,12 +159,11 @@ class Stored(Parametrised, ABC):
         """Raise a ValueError where parts of the state contradict each other."""
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(vars(self))
-        lock = state.pop("_lock", None)
+        lock, made = vars(self).get("_lock"), {"_swift": None, "_usual_one": None}  # which `_hasten` makes again
         if lock is None:  # a copy that another learner keeps, and is copied with, generator and journal shared
-            return state
+            return {**vars(self), **made}
         with lock:  # what is copied or pickled is one state, whoever learns meanwhile
-            return copy.deepcopy({**vars(self), "_lock": None, "_swift": None})
+            return copy.deepcopy({**vars(self), **made, "_lock": None})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

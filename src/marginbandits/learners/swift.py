@@ -28,9 +28,9 @@ from marginbandits.contexts import (
     Rows,
     Shape,
     Sparse,
+    _is_sound_row,
     as_sparse,
     dense,
-    is_sound_row,
     refuse_bad,
     stacked,
 )
@@ -77,7 +77,7 @@ def _featured_sparse(contexts, t, mode, learning, features):  # type: ignore[no-
     """Columns and features of context t; or that it is not in order, where nobody has looked before."""
     values, columns, starts = contexts
     moments, limit, clip, bias = features
-    if mode & LOOK and not is_sound_row(values, columns, starts, t, moments.shape[1]):
+    if mode & LOOK and not _is_sound_row(values, columns, starts, t, moments.shape[1]):
         return False, columns, values
     first, last = starts[t], starts[t + 1]
     n = last - first + (bias >= 0)
@@ -246,7 +246,7 @@ class Swift:
         """Return if there is another way to read this context; else say what is wrong."""
         if not self._sparse:
             refuse_bad("context", context[None])
-        elif not is_sound_row(context[0], context[1], context[2], 0, self._width):
+        elif not _is_sound_row(context[0], context[1], context[2], 0, self._width):
             return
         raise FloatingPointError(NOT_FINITE)
 

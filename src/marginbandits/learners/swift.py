@@ -197,9 +197,9 @@ class Swift:
 
     def _one_by_one(self) -> tuple[Callable[[Any], Any], Callable[[Any, int, float, float], bool]]:
         """What `act` and `learn` call; they have what they work on, as looking for it takes a tenth of a round."""
-        rounds, usual, refuse, play, told = self._rounds, self._usual, self._refuse_one, self._action, self._told
+        rounds, usual, play, told, width = self._rounds, self._usual, self._action, self._told, self._width
         action, probability, law, probabilities = play.item, self._probability.item, self._law.copy, self._probability
-        choosing, learning = PLAY | CHOOSE | LOOK, LEARN | LOOK
+        choosing, learning, sparse = PLAY | CHOOSE | LOOK, LEARN | LOOK, self._sparse
 
         def choose(context: Any) -> tuple[int, float, Array] | None:
             """An action drawn from its law, or -1 if it is none; its probability; and the law.
@@ -208,7 +208,7 @@ class Swift:
             these are not as they mostly are.
             """
             if not rounds(choosing, 1, context, usual):
-                refuse(context)
+                _refuse_one(context, sparse, width)
                 return None
             return action(), probability(), law()
 
@@ -216,7 +216,7 @@ class Swift:
             """One round, of a context like that of `choose`; or False where that is None."""
             play[0], probabilities[0], told[0] = action, probability, loss
             if not rounds(learning, 1, context, usual):
-                refuse(context)
+                _refuse_one(context, sparse, width)
                 return False
             return True
 
@@ -241,14 +241,6 @@ class Swift:
             held = self._holding(self._loss, mask, self._action, self._probability, laws)
         _refuse(batch.rows, self._rounds(PLAY, *self._given(batch.rows), held.given))
         return laws.copy() if len(batch) == 1 else laws
-
-    def _refuse_one(self, context: Any) -> None:
-        """Return if there is another way to read this context; else say what is wrong."""
-        if not self._sparse:
-            refuse_bad("context", context[None])
-        elif not _is_sound_row(context[0], context[1], context[2], 0, self._width):
-            return
-        raise FloatingPointError(NOT_FINITE)
 
     def learn_all(self, rounds: list[tuple[Batch, int, float, float]]) -> None:
         """All of these rounds, whose contexts have been checked."""
@@ -291,6 +283,15 @@ class Swift:
             if progress is not None:
                 for _ in told:
                     progress()
+
+
+def _refuse_one(context: Any, sparse: bool, width: int) -> None:
+    """Return if there is another way to read this context; else say what is wrong."""
+    if not sparse:
+        refuse_bad("context", context[None])
+    elif not _is_sound_row(context[0], context[1], context[2], 0, width):
+        return
+    raise FloatingPointError(NOT_FINITE)
 
 
 def _plain(array: Any) -> Any:

@@ -37,9 +37,13 @@ def line(pairs: Sequence[tuple[Measured, Measured]]) -> str:
     memory = [max(one.megabytes for one in side) for side in (theirs, ours)]
     return (
         f"{theirs[0].rounds:>7,}{speeds[0]:>11,.0f}{speeds[1]:>11,.0f}"
-        f"{statistics.median(ratios):>8.2f}{min(ratios):>8.2f}{max(ratios):>8.2f}"
+        f"{_ratio(statistics.median(ratios))}{_ratio(min(ratios))}{_ratio(max(ratios))}"
         f"{losses[0]:>8.3f}{losses[1]:>8.3f}{memory[0]:>8.0f}{memory[1]:>6.0f}"
     )
+
+
+def _ratio(times: float) -> str:
+    return f"{times:>8.2f}" if times < 1000 else f"{times:>8,.0f}"
 
 
 def imports(name: str, taken: Sequence[tuple[float, float]], libraries: float) -> str:

@@ -7,8 +7,8 @@ learner has twenty. `Held` writes down where these lie, and the kernel reads it,
 
 as if it had been given the tuple. Who holds must keep: arrays are not to move, and a number is the one it was.
 
-Chance is held too. `chance(generator)` is where a generator draws from, and `uniform` draws there what
-`generator.random()` would.
+Chance is held too. `chance(generator)` is where a generator draws from; `uniform` draws there what `generator.random()`
+would, and `bits` the 64 bits that all of its draws are made of.
 
 >>> import numpy as np
 >>> from marginbandits.compiled import entry, kernel
@@ -37,7 +37,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, models, register_model, typeof_impl, unbox
 
-__all__ = ["Held", "chance", "taken", "uniform"]
+__all__ = ["Held", "bits", "chance", "taken", "uniform"]
 
 _COMPILED = not vars(numba.config)["DISABLE_JIT"]
 
@@ -76,7 +76,8 @@ def chance(generator: np.random.Generator) -> Any:
     if not _COMPILED:
         return generator
     found: Any = generator.bit_generator.ctypes
-    return found.state_address, ctypes.cast(found.next_double, ctypes.c_void_p).value
+    draws = found.next_double, found.next_uint64
+    return found.state_address, *(ctypes.cast(draw, ctypes.c_void_p).value for draw in draws)
 
 
 class _HeldType(types.Type):
@@ -139,18 +140,27 @@ def _taken(typing: Any, held: Any) -> Any:
     return held.kind(held), code
 
 
-@intrinsic
-def _uniform(typing: Any, source: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        state, address = (builder.extract_value(given[0], i) for i in range(2))
-        draws = ir.FunctionType(ir.DoubleType(), [ir.IntType(8).as_pointer()])
-        where = builder.inttoptr(state, ir.IntType(8).as_pointer())
-        return builder.call(builder.inttoptr(address, draws.as_pointer()), [where])
+def _drawing(which: int, result: Any) -> Any:
+    """A draw of a source: its function at this place."""
 
-    return types.float64(source), code
+    @intrinsic
+    def draw(typing: Any, source: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            state, address = (builder.extract_value(given[0], i) for i in (0, which))
+            draws = ir.FunctionType(context.get_value_type(result), [ir.IntType(8).as_pointer()])
+            where = builder.inttoptr(state, ir.IntType(8).as_pointer())
+            return builder.call(builder.inttoptr(address, draws.as_pointer()), [where])
 
+        return result(source), code
+
+    return draw
+
+
+_uniform, _bits = _drawing(1, types.float64), _drawing(2, types.uint64)
 
 taken: Any = _taken if _COMPILED else lambda held: held
 """The tuple that is held, for kernels."""
 uniform: Any = _uniform if _COMPILED else lambda generator: generator.random()
 """The next number in [0, 1), for kernels."""
+bits: Any = _bits if _COMPILED else lambda generator: np.uint64(generator.bit_generator.random_raw())
+"""The next 64 bits, for kernels."""

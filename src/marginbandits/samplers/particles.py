@@ -39,6 +39,7 @@ import math
 import numpy as np
 
 from marginbandits.compiled import kernel
+from marginbandits.lanes import each, line, put, total, width
 from marginbandits.types import Array
 
 __all__: list[str] = []
@@ -99,25 +100,36 @@ def langevin_step(
     to. C is lower triangular and is read once for two particles: its row i turns component i of τ√(h(2 - h)) ξ - h C∇V
     into a move.
     """
-    n, d = particles.shape
-    number = particles.dtype.type
+    n, d, size = particles.shape[0], particles.shape[1], factor.shape[1]
+    number, many, full = particles.dtype.type, width(factor), d - d % 4
     noise, zero = temperature * math.sqrt(step * (2.0 - step)), number(0.0)
-    spare, pulls = np.zeros(d if n % 2 else 0, particles.dtype), np.empty((2, d), particles.dtype)
-    full, u, v = d - d % 4, pulls[0], pulls[1]
+    both, moves = np.zeros((2, size), particles.dtype), np.empty((2, size), particles.dtype)
+    u, v, p, q = both[0], both[1], moves[0], moves[1]
     for k in range(0, n, 2):
-        alone = k + 1 == n
-        other = k if alone else k + 1  # the last of an odd number goes with one that is thrown away
-        p, q = particles[k], spare if alone else particles[k + 1]
+        other = min(k + 1, n - 1)  # the last of an odd number goes with itself
         for j in range(d):
-            p[j] += step * (mean[j] - p[j])
             u[j], v[j] = weight * pull[k, j], weight * pull[other, j]
-        if not alone:
-            for j in range(d):
-                q[j] += step * (mean[j] - q[j])
+        for j in range(size):
+            p[j], q[j] = zero, zero
         for i in range(0, full, 4):  # four rows at once; what they have beyond the diagonal is 0
             r0, r1, r2, r3 = factor[i], factor[i + 1], factor[i + 2], factor[i + 3]
-            a0, a1, a2, a3, b0, b1, b2, b3 = zero, zero, zero, zero, zero, zero, zero, zero
-            for j in range(i + 4):
+            wide = min(-(-(i + 4) // many), size // many) * many
+            s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = each(zero)
+            for j in range(0, wide, many):
+                x, y, c0, c1, c2, c3 = line(u, j), line(v, j), line(r0, j), line(r1, j), line(r2, j), line(r3, j)
+                s0, s1, s2, s3 = s0 + c0 * x, s1 + c1 * x, s2 + c2 * x, s3 + c3 * x
+                t0, t1, t2, t3 = t0 + c0 * y, t1 + c1 * y, t2 + c2 * y, t3 + c3 * y
+            a0, a1, a2, a3, b0, b1, b2, b3 = (
+                total(s0),
+                total(s1),
+                total(s2),
+                total(s3),
+                total(t0),
+                total(t1),
+                total(t2),
+                total(t3),
+            )
+            for j in range(wide, i + 4):
                 a0 += r0[j] * u[j]
                 a1 += r1[j] * u[j]
                 a2 += r2[j] * u[j]
@@ -134,7 +146,11 @@ def langevin_step(
             b1 = number(noise * normals[other, i + 1] - step * min(max(b1, -most), most))
             b2 = number(noise * normals[other, i + 2] - step * min(max(b2, -most), most))
             b3 = number(noise * normals[other, i + 3] - step * min(max(b3, -most), most))
-            for j in range(i + 4):
+            for j in range(0, wide, many):
+                c0, c1, c2, c3 = line(r0, j), line(r1, j), line(r2, j), line(r3, j)
+                put(p, j, line(p, j) + (each(a0) * c0 + each(a1) * c1) + (each(a2) * c2 + each(a3) * c3))
+                put(q, j, line(q, j) + (each(b0) * c0 + each(b1) * c1) + (each(b2) * c2 + each(b3) * c3))
+            for j in range(wide, i + 4):
                 p[j] += a0 * r0[j] + a1 * r1[j] + a2 * r2[j] + a3 * r3[j]
                 q[j] += b0 * r0[j] + b1 * r1[j] + b2 * r2[j] + b3 * r3[j]
         for i in range(full, d):
@@ -147,6 +163,10 @@ def langevin_step(
             for j in range(i + 1):
                 p[j] += a0 * factor[i, j]
                 q[j] += b0 * factor[i, j]
+        for one in range(k, other + 1):
+            own, moved = particles[one], moves[one - k]
+            for j in range(d):
+                own[j] += step * (mean[j] - own[j]) + moved[j]
 
 
 @kernel

@@ -34,7 +34,6 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Unpack, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from marginbandits import laws
 from marginbandits.contexts import Batch, Shape, dense
@@ -46,9 +45,19 @@ from marginbandits.learners.hinge_lmc import faithful
 from marginbandits.learners.hinge_lmc.diagnostics import Monitor, RunDiagnostics
 from marginbandits.learners.hinge_lmc.files import REPLAYED, relearn, without_young_blocks
 from marginbandits.learners.hinge_lmc.networks import NetworkPosterior
-from marginbandits.learners.hinge_lmc.rounds import LastRound, learn_one, n_normals, play_one
-from marginbandits.learners.hinge_lmc.wide import WIDE_ROUNDS, WidePosterior
+from marginbandits.learners.hinge_lmc.rounds import (
+    LastRound,
+    dense_law,
+    dense_round,
+    learn_again,
+    learn_one,
+    n_normals,
+    play_one,
+)
+from marginbandits.learners.hinge_lmc.wide import WIDE_ROUND, WidePosterior
 from marginbandits.learners.options import MaybeActionCount, Options
+from marginbandits.learners.swift import compiled_rounds
+from marginbandits.normals import normal
 from marginbandits.oracles.ridge import Ridge
 from marginbandits.reservoir import Reservoir
 from marginbandits.samplers.stored_pull import StoredPull
@@ -84,7 +93,7 @@ class HingeLMC(Learner):
     changes_actions = True
     takes_sparse = True
     from_theory = staticmethod(faithful.from_theory)
-    _compiled: ClassVar[Any] = WIDE_ROUNDS
+    _compiled: ClassVar[Any] = compiled_rounds(dense=(dense_law, dense_round, normal), sparse=WIDE_ROUND)
 
     @validated
     def __init__(
@@ -164,9 +173,18 @@ class HingeLMC(Learner):
             "particles": Field(self._particles, per_block=True),
         }
 
+    @property
+    def noisy(self) -> int:  # type: ignore[override]  # as many as a round of particles takes
+        """Normal draws of a round."""
+        return 0 if self._wide is not None else n_normals(self.n_particles, self.moves, self._particles.shape[2])
+
+    def _may_hasten(self) -> bool:
+        return self._networks is None and super()._may_hasten()
+
     def _arrays(self) -> tuple[Any, ...]:
         wide = self._wide
-        assert wide is not None  # others have no compiled rounds
+        if wide is None:
+            return self._all(), self.smoothing
         learning = wide.mean, wide.precision, wide.rounds, self.margin, self._squared
         return *learning, self.hope * self.temperature, self.smoothing, *np.empty((2, self.n_actions))
 
@@ -184,8 +202,14 @@ class HingeLMC(Learner):
         for part in (self._ridge, self._reservoir, self._pull, self._monitor):
             part.begin()
         self._scatter()
-        for one in rounds:
-            self._update(*one)
+        batches, actions, losses, probabilities = zip(*rounds, strict=True)
+        if batches[0].shared:
+            for one in zip(batches, actions, losses, probabilities, strict=True):
+                self._update(*one)
+            return
+        rows, normals = np.concatenate([dense(one.rows) for one in batches]), self._normals(len(batches))
+        told = np.array(actions, np.int64), np.array(losses), np.array(probabilities)
+        learn_again(rows, self.n_actions, *told, normals, self._all())  # the loop has kept everything
 
     def _fields(self) -> Mapping[str, Field]:
         if self._forgetting is not None or not self._has_particles:
@@ -247,14 +271,12 @@ class HingeLMC(Learner):
         if self._networks is not None:
             self._networks.learn(one, action, loss, probability, self.hope)
             return
-        normals: Any = self._normals()
-        given = dense(one.rows), one.shared, len(one.mask), action, loss, probability, normals
+        given = dense(one.rows), one.shared, len(one.mask), action, loss, probability, self._normals()[0]
         learn_one(*given, self._all(), self._journal.stamp)
 
-    def _normals(self) -> npt.NDArray[np.float32]:
-        """The draws of one round."""
-        _, n, d = self._particles.shape
-        return self._chance().standard_normal(n_normals(n, self.moves, d), np.float32)
+    def _normals(self, n: int = 1) -> Array:
+        """The draws of so many rounds."""
+        return self._chance().standard_normal((n, self.noisy))
 
     def _all(self) -> tuple[Any, ...]:
         """What a round of particles is learnt by, and changes."""

@@ -56,6 +56,12 @@ Kernels: TypeAlias = tuple[Any, ...]
 
 
 @kernel
+def _share(source):  # type: ignore[no-untyped-def]  # of what a generator draws from
+    """A draw from [0, 1)."""
+    return uniform(source)
+
+
+@kernel
 def _featured_dense(contexts, t, mode, learning, features):  # type: ignore[no-untyped-def]  # of arrays, and a tuple of them
     """No columns, and the features of context t, after they have learnt it or before; or that it has a bad value."""
     moments, limit, clip, columns, omega, phase, named, nowhere, rows = features
@@ -111,7 +117,7 @@ def compiled_rounds(
     )
 
 
-def _rounds(featured: Any, law_one: Any, learn_one: Any, draw: Any = uniform) -> Any:
+def _rounds(featured: Any, law_one: Any, learn_one: Any, draw: Any = _share) -> Any:
     """A kernel that returns how many of n rounds it did: fewer only where a context has a bad value, or a law is none.
 
     Contexts that are dense are one after another; so are `laws`, or there is room for one, which all use. `mask` has

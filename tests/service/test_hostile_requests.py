@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from marginbandits.service import app
-from marginbandits.service.door import json_answer
+from marginbandits.service.door import json_answer, problem
 from marginbandits.service.journal import REWARD, Draft
 from marginbandits.service.keys import Keys
 from marginbandits.service.records import Settings
@@ -95,7 +95,7 @@ def test_ten_thousand(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("planted", ["written", "told", "failed"])
 def test_and_the_test_would_see_it(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planted: str) -> None:
     """A service that writes what it refuses, that tells how it is built, or that fails, deep inside."""
-    spy, problem = Reached(monkeypatch), app.problem
+    spy = Reached(monkeypatch)
 
     async def careless(self: Any, name: str, reward: Any, key: str | None) -> Any:
         shop.service.writer.put(Draft("shop", REWARD, "e1", b'{"value":1.0}')).result()

@@ -84,6 +84,7 @@ TARGETS = (
         ("evaluationId", "policyName"),
     ),
 )
+POLICIES = [{"name": f"p{n}", "arguments": f"--cb_explore_adf --bag {n}"} for n in (2, 999_999)]
 OTHERWISE: list[tuple[str, str, Any]] = [
     ("POST", "/loops/shop/decide", ASK | {"excluded": ["hat", "shoe"]}),
     ("POST", "/loops/shop/decide", ASK | {"excluded": ["coat"]}),
@@ -109,7 +110,8 @@ OTHERWISE: list[tuple[str, str, Any]] = [
     ("POST", f"{V1_0}/rank", RANK | {"contextFeatures": [{"": 1}]}),
     ("PUT", f"{V1_0}/configurations/service", CONFIGURATION | {"rewardWaitTime": "P3D"}),
     ("PUT", f"{V1_0}/configurations/policy", {"name": "p", "arguments": "--cb_explore_adf --bag 999999999"}),
-    ("POST", f"{V1_0}/evaluations", SPAN | {"name": "n", "endTime": "2021-01-01T00:00:00Z"}),
+    ("POST", f"{V1_0}/evaluations", SPAN | {"name": "n", "endTime": "2021-01-01T00:00:00Z", "policies": POLICIES[:1]}),
+    ("POST", f"{V1_0}/evaluations", SPAN | {"name": "n", "policies": POLICIES}),
     ("POST", f"{V1_0}/evaluations", SPAN | {"name": "n", "policies": [{"name": "p", "arguments": "--cats 'x"}]}),
 ]
 """What is JSON as it should be, and not what can be."""

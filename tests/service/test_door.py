@@ -185,6 +185,9 @@ class TestRefusals:
         assert 'marginbandits_lift{loop="shop",end="value"} 0\n' in told
         document = client.get("/openapi.json").json()
         assert {"/metrics", "/page/{loop}", "/page/{loop}/event"} <= set(document["paths"])
+        health, decide = document["paths"]["/health"]["get"], document["paths"]["/loops/{loop}/decide"]["post"]
+        assert health["responses"]["503"]["content"]["application/json"]["schema"]["$ref"].endswith("/Health")
+        assert "Retry-After" in decide["responses"]["429"]["headers"]
 
     def test_a_failure_tells_nothing_of_itself(
         self, shop: Shop, client: TestClient, monkeypatch: pytest.MonkeyPatch

@@ -24,6 +24,7 @@ import numpy as np
 
 from marginbandits.service.model import Model
 from marginbandits.service.records import Decided, Policy, Settings
+from marginbandits.service.running import Interval
 from marginbandits.service.series import found
 from marginbandits.types import Array
 
@@ -66,15 +67,25 @@ class Event(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What became of a deployment."""
+    """What became of a deployment; `needed` is the largest share of each interval's reach that was needed at any look.
 
-    right: tuple[bool, ...]
+    `plain` says whether the textbook's interval at one time would have been right at all looks: for the bandit, and for
+    the holdback.
+    """
+
+    needed: tuple[float, ...]
+    plain: tuple[bool, ...]
     widths: tuple[float, ...]
     better: bool
     said: bool
     wrongly: bool
     served: bool
     events: int
+
+    @property
+    def right(self) -> tuple[bool, ...]:
+        """Whether each interval was right at all looks."""
+        return tuple(one <= 1.0 for one in self.needed)
 
 
 def true_means(decided: Decided, worth: Array) -> tuple[float, float]:
@@ -100,7 +111,7 @@ def deployed(seed: int, hours: int, rate: float) -> Found:
     policy = Policy(LEARNERS[seed % len(LEARNERS)], {"seed": seed}, (low, high), number=1)
     shop = Simulated(apprentice, policy, secret=seed.to_bytes(4), keep=False)
     start, events, rewards = shop.at, list[Event](), list[tuple[int, str]]()
-    right, served, said, wrongly = [True] * 4, True, False, False
+    needed, plain, served, said, wrongly = [0.0] * 4, [True] * 2, True, False, False
     now = start
     for hour in range(hours):
         if hour == -(-hours // 10):
@@ -133,11 +144,28 @@ def deployed(seed: int, hours: int, rate: float) -> Found:
         assert means.baseline.n == len(closed)
         for at, true in enumerate(truths(closed)):
             unit = true / (high - low) if at == 3 else (true - low) / (high - low)
-            right[at] = right[at] and (math.isnan(true) or means[at].low <= unit <= means[at].high)
+            if not math.isnan(true):
+                needed[at] = max(needed[at], share_needed(means[at], unit))
+                if at < 2:
+                    plain[at] = plain[at] and at_one_time(means[at], unit)
         if means.lift.low > 0.0:
             said, wrongly = True, wrongly or truths(closed)[3] <= 0.0
     widths = tuple((one.high - one.low) for one in means[:4])
-    return Found(tuple(right), widths, means.bandit.value > means.held.value, said, wrongly, served, len(closed))
+    return Found(
+        tuple(needed), tuple(plain), widths, means.bandit.value > means.held.value, said, wrongly, served, len(closed)
+    )
+
+
+def share_needed(mean: Interval, true: float) -> float:
+    """Of an interval's reach to the side where the truth is: above 1 where it is beyond."""
+    off = true - mean.value
+    reach = (mean.high if off > 0.0 else mean.low) - mean.value
+    return 0.0 if off == 0.0 else math.inf if reach == 0.0 else off / reach
+
+
+def at_one_time(mean: Interval, true: float) -> bool:
+    """Whether a mean of rewards that are 0 or 1 is within 1.96 standard errors of the truth."""
+    return abs(true - mean.value) <= 1.96 * math.sqrt(mean.value * (1.0 - mean.value) / mean.n)
 
 
 def due(shop: Simulated, rewards: list[tuple[int, str]], now: int, value: float) -> None:

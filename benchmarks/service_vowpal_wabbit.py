@@ -1,6 +1,6 @@
 """A service's log trains Vowpal Wabbit, and a log of Vowpal Wabbit's kind warm-starts a loop.
 
-    python benchmarks/service_vowpal_wabbit.py
+    python benchmarks/service_vowpal_wabbit.py [--events 1000] [--exploration 0.2]
 
 Simulated visitors like one of three things, by two features. A loop decides for them, its events are written as dsjson,
 and Vowpal Wabbit learns them (`--dsjson --cb_explore_adf`); what it would play for fresh visitors is then counted.
@@ -65,18 +65,19 @@ def vowpal_wabbit(file: Path, fresh: list[tuple[dict[str, object], str]]) -> flo
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", type=int, default=1000)
+    parser.add_argument("--exploration", type=float, default=0.2)
     options = parser.parse_args()
     rng = random.Random(0)
     fresh = [visitor(rng) for _ in range(200)]
     with tempfile.TemporaryDirectory() as folder:
         service = Service(Sqlite(Path(folder)))
-        service.set("shop", Settings(window=0.2))
+        service.set("shop", Settings(window=0.2, exploration=options.exploration))
         earned = asyncio.run(play(service, options.events, rng))
         time.sleep(0.5)
         service.settle()
         file = Path(folder) / "shop.dsjson"
         n = export(service.journal, "shop", file).events
-        print(f"a loop of {n} events earned {earned:.2f} each")
+        print(f"a loop of {n} events, {options.exploration:.2f} of them drawn evenly, earned {earned:.2f} each")
         print(f"Vowpal Wabbit, trained on its dsjson, is right for {vowpal_wabbit(file, fresh):.2f} of fresh visitors")
         service.set("warm", Settings())
         warmed(service, "warm", mb.read_log(file))

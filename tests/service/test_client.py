@@ -39,7 +39,7 @@ class Flaky(BaseHTTPRequestHandler):
         text = json.dumps(told).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(text)))
-        if status == 429:
+        if status in (429, 503) and self.retry:
             self.send_header("Retry-After", self.retry)
         self.end_headers()
         self.wfile.write(text)
@@ -115,6 +115,53 @@ def test_waits_are_bounded_whatever_is_told(flaky: Any, monkeypatch: pytest.Monk
     client, _ = flaky((429, {"error": "too fast"}), RECORDED)
     client.reward("e", 1.0)
     assert 0.0 < waits[0] <= client_module.LONGEST
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    found: list[float] = []
+    monkeypatch.setattr(client_module, "time", SimpleNamespace(sleep=found.append))
+    return found
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_it_comes_again_when_it_is_told_to(
+    flaky: Any, monkeypatch: pytest.MonkeyPatch, waits: list[float], status: int
+) -> None:
+    monkeypatch.setattr(Flaky, "retry", "2")
+    client, asked = flaky((status, {"error": "not now"}), (status, {"error": "not now"}), RECORDED)
+    client.reward("e", 1.0)
+    assert waits == [2.0, 2.0]
+    assert asked[0] == asked[1] == asked[2], "with the same key"
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_it_comes_again_by_itself_where_it_is_told_nothing(
+    flaky: Any, monkeypatch: pytest.MonkeyPatch, waits: list[float], status: int
+) -> None:
+    monkeypatch.setattr(Flaky, "retry", "")
+    client, _ = flaky(*[(status, {"error": "not now"})] * 3)
+    with pytest.raises(ServiceError, match=f"{status}: not now"):
+        client.reward("e", 1.0)
+    assert len(waits) == 2
+    assert 0.05 <= waits[0] <= 0.15
+    assert 0.1 <= waits[1] <= 0.3
+
+
+def test_what_erases_comes_again_after_429_and_not_after_503(
+    flaky: Any, monkeypatch: pytest.MonkeyPatch, waits: list[float]
+) -> None:
+    """Refused for its rate it was not done; told 503 it may have been written."""
+    monkeypatch.setattr(Flaky, "retry", "3")
+    done = (200, {"events": 1, "entries": 2, "complete": True, "model_sha256": "ab"})
+    client, asked = flaky((429, {"error": "too fast"}), done)
+    assert client.erase("somebody").events == 1
+    assert (waits, len(asked)) == ([3.0], 2)
+    client.close()  # the server has one connection at a time
+    client, asked = flaky((503, {"error": "it is written, but not taken in yet"}), done)
+    with pytest.raises(ServiceError, match="503: it is written"):
+        client.erase("somebody")
+    assert (waits, len(asked)) == ([3.0], 1)
 
 
 def test_every_decision_has_an_id(flaky: Any) -> None:

@@ -14,7 +14,7 @@ from marginbandits.cli import main
 from marginbandits.service import core
 from marginbandits.service.core import Service
 from marginbandits.service.exporting import closed_events, export
-from marginbandits.service.records import Past, Policy, Settings, decode
+from marginbandits.service.records import Offer, Past, Policy, Settings, decode
 from marginbandits.service.replay import verified
 from marginbandits.service.sqlite import Sqlite
 from marginbandits.service.warming import drafts
@@ -285,3 +285,72 @@ def test_learning_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     told = run("journal", "warm", tmp_path / "new", tmp_path / "log.jsonl", "--loop", "shop", "--new")
     assert told.exit_code == 1
     assert "a learner broke" in told.output
+
+
+LOGS = Path(__file__).parent.parent / "logs"
+"""Events as Vowpal Wabbit's own clients and joiners write them (docs/logs.md), which nothing here wrote."""
+
+
+def taught(folder: Path) -> tuple[Settings, list[Past]]:
+    """What a loop is set to, and the events that warmed it."""
+    service = Service(Sqlite(folder))
+    pasts = [decode(Past, one.body or b"") for one in service.journal.entries(0, 1000) if one.kind == "past"]
+    settings, learnt = service.loop("cafe").settings, service.loop("cafe").model.learnt
+    service.close()
+    assert learnt == len(pasts)
+    return settings, pasts
+
+
+def names(pasts: list[Past]) -> list[str]:
+    return [one.decided.actions[one.decided.chosen].id for one in pasts]
+
+
+@pytest.mark.parametrize("span", [(0, 1), (-1, 1)])
+def test_events_of_vowpal_wabbit_s_own_warm_a_loop(tmp_path: Path, span: tuple[float, float]) -> None:
+    words = ["journal", "warm", tmp_path / "cafe", LOGS / "cb_explore_adf.dsjson", "--loop", "cafe", "--new"]
+    refused = run(*words)
+    assert refused.exit_code == 1
+    assert "--reward-range LOW HIGH" in refused.output
+    assert not (tmp_path / "cafe").exists()
+    told = run(*words, "--reward-range", *span)
+    assert "4 events learnt, 0 were there already" in told.output, told.output
+    settings, pasts = taught(tmp_path / "cafe")
+    assert settings.reward_range == span
+    assert [one.reward for one in pasts] == [1.0, 0.0, 0.75, 1.0], "costs with their signs turned, whatever the range"
+    assert names(pasts) == ["cake", "bread", "soup", "cake"]
+    first = pasts[0].decided
+    assert first.context == {"FromUrl": {"daypart": "morning", "sky": "clear"}, "Geo": {"country": "PT"}}
+    assert first.actions[2] == Offer("tea", {"i": {"constant": 1, "id": "tea"}, "j": {"price": 1.5, "vegan": "yes"}})
+    laws = [[0.05, 0.85, 0.05, 0.05], [0.05, 0.85, 0.05, 0.05], [0.85, 0.075, 0.075], [0.85, 0.075, 0.075]]
+    for one, law in zip(pasts, laws, strict=True):
+        assert one.decided.probabilities == pytest.approx(law, rel=1e-6)
+    again = run(*words, "--reward-range", *span)
+    assert "0 events learnt, 4 were there already" in again.output, "by their EventId"
+
+
+def test_events_without_ids_or_tags_that_were_kept_by_chance(tmp_path: Path) -> None:
+    words = ["journal", "warm", tmp_path / "cafe", LOGS / "cb_explore_adf_pdrop.dsjson", "--loop", "cafe"]
+    told = run(*words, "--new", "--reward-range", -2, 1)
+    assert "2 events learnt, 0 were there already" in told.output, told.output
+    settings, pasts = taught(tmp_path / "cafe")
+    assert (settings.reward_range, [one.reward for one in pasts], names(pasts)) == (
+        (-2.0, 1.0),
+        [1.0, -2.0],
+        ["2", "0"],
+    )
+    chosen = [one.decided.probabilities[one.decided.chosen] for one in pasts]
+    assert chosen == pytest.approx([0.8166667, 0.0916666687])
+    assert pasts[1].decided.context == {"shared": {"hour": "8"}}
+
+
+def test_rewards_stay_what_they_are_in_a_loop_of_another_range(opened: Opened, tmp_path: Path) -> None:
+    """As one of Personalizer's is, from -1 to 1."""
+    shop = opened(Settings())
+    shop.service.set("cafe", {"reward_range": [-1.0, 1.0]})
+    shop.close()
+    words = ["journal", "warm", tmp_path, LOGS / "cb_explore_adf.dsjson", "--loop", "cafe", "--reward-range", 0, 1]
+    assert "4 events learnt" in run(*words).output
+    settings, pasts = taught(tmp_path)
+    assert settings.reward_range == (-1.0, 1.0)
+    assert [one.reward for one in pasts] == [1.0, 0.0, 0.75, 1.0]
+    opened()

@@ -174,8 +174,10 @@ class Operations:
             asked: Wanted = converted(one, Wanted, f"policies.{label[:80]}")
             policy = msgspec.structs.replace(asked.policy(last), reward_range=span)
             built(policy)
-            await run_in_threadpool(turn, self.service, name, policy, deciding)
             rivals[label] = Rival(policy)
+        for rival in rivals.values():  # what is refused, for one of them, was no question
+            if isinstance(rival.policy, Policy):
+                await run_in_threadpool(turn, self.service, name, rival.policy, deciding)
         return await run_in_threadpool(judged, self.service.journal, name, rivals, deciding)
 
     async def erase(self, name: str, wanted: Erase, key: str | None) -> Erasure:

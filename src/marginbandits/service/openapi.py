@@ -21,7 +21,7 @@ _REFUSALS = {
     "413": "too large",
     "429": "too much, or too fast",
     "500": "our fault",
-    "503": "it is written, but not taken in yet",
+    "503": "it is written, but not taken in yet; or it cannot be written",
 }
 
 
@@ -73,18 +73,31 @@ _LOOP = {
 }
 
 
+_AGAIN = {"Retry-After": {"description": "seconds until it may be tried again", "schema": {"type": "integer"}}}
+
+
+def _refusals(content: dict[str, Any]) -> dict[str, Any]:
+    """What any operation may answer, where it does not do what it is asked."""
+    found = {status: {"description": why, "content": content} for status, why in _REFUSALS.items()}
+    for status in ("429", "503"):
+        found[status]["headers"] = _AGAIN
+    return found
+
+
 def _read(path: str, name: str, what: str, kind: str) -> dict[str, Any]:
     errors = "application/json" if path == "/metrics" else kind
     parameters = [_LOOP] if "{loop}" in path else []
     if path.endswith("/event"):
         parameters.append({"name": "id", "in": "query", "required": True, "schema": {"type": "string"}})
-    refusals = {status: {"description": why, "content": {errors: {}}} for status, why in _REFUSALS.items()}
     return {
         "operationId": name,
         "summary": what,
         "security": [{"key": []}],
         "parameters": parameters,
-        "responses": {"200": {"description": "done", "content": {kind: {"schema": {"type": "string"}}}}, **refusals},
+        "responses": {
+            "200": {"description": "done", "content": {kind: {"schema": {"type": "string"}}}},
+            **_refusals({errors: {}}),
+        },
     }
 
 
@@ -92,7 +105,9 @@ def _operation(one: Operation, by_type: dict[str, Any]) -> dict[str, Any]:
     def content(kind: Any) -> dict[str, Any]:
         return {"application/json": {"schema": by_type[repr(kind)]}}
 
-    refusals = {status: {"description": why, "content": content(Problem)} for status, why in _REFUSALS.items()}
+    refusals = _refusals(content(Problem))
+    if one.scope is None:  # its own answer, and not a refusal
+        refusals["503"] = {"description": "it does not write, or does not learn", "content": content(one.answer)}
     found: dict[str, Any] = {
         "operationId": one.act.__name__,
         "summary": (one.act.__doc__ or "").strip(),

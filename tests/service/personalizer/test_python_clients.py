@@ -12,12 +12,21 @@ import pytest
 
 from tests.service.personalizer.speaking import Shop
 
-of_v1: Any = pytest.importorskip("azure.cognitiveservices.personalizer")
-models: Any = pytest.importorskip("azure.cognitiveservices.personalizer.models")
-of_2022: Any = pytest.importorskip("azure.ai.personalizer")
-CognitiveServicesCredentials: Any = pytest.importorskip("msrest.authentication").CognitiveServicesCredentials
-AzureKeyCredential: Any = pytest.importorskip("azure.core.credentials").AzureKeyCredential
-errors: Any = pytest.importorskip("azure.core.exceptions")
+CLIENTS = "azure-cognitiveservices-personalizer and azure-ai-personalizer"
+INSTALL = f'install {CLIENTS} (pip install -c constraints.txt -e ".[dev]")'
+WHY = f"{INSTALL}: Microsoft's clients in Python were not tried"
+
+
+def needed(module: str) -> Any:
+    return pytest.importorskip(module, reason=WHY)
+
+
+of_v1 = needed("azure.cognitiveservices.personalizer")
+models = needed("azure.cognitiveservices.personalizer.models")
+of_2022 = needed("azure.ai.personalizer")
+CognitiveServicesCredentials = needed("msrest.authentication").CognitiveServicesCredentials
+AzureKeyCredential = needed("azure.core.credentials").AzureKeyCredential
+errors = needed("azure.core.exceptions")
 
 EVENT = "ev/1 é?#%"
 ACTIONS = [{"id": one, "features": [{"price": k}, {"of": {"season": one}}]} for k, one in enumerate(("hat", "shoe"))]

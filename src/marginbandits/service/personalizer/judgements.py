@@ -14,6 +14,7 @@ from marginbandits.service.door import json_answer
 from marginbandits.service.evaluating import Rival
 from marginbandits.service.journal import now
 from marginbandits.service.loop import Loop
+from marginbandits.service.model import built
 from marginbandits.service.personalizer import evaluations
 from marginbandits.service.personalizer.calls import LONGEST, Call
 from marginbandits.service.personalizer.dialects import Dialect
@@ -75,6 +76,9 @@ class Judgements:
         if self._journal.fact(f"personalizer-evaluation/{loop.name}/{name}") is not None:
             raise FaultError("InvalidEvaluationContract", f"Evaluation with id {name} already exists.")
         custom = {one.name: (one.arguments, _rival(one, loop)) for one in wanted.policies}
+        there = self._journal.span(loop.name)
+        if there is None or end <= there[0] or start > there[1]:  # what is refused was no question
+            raise FaultError("NoLogsExistInDateRange")
         service = self._operations.service
         for _, rival in custom.values():
             if isinstance(rival.policy, Policy):
@@ -128,4 +132,6 @@ class Judgements:
 
 def _rival(contract: Contract, loop: Loop) -> Rival:
     learner, parameters, exploration = learning(contract.arguments)
-    return Rival(Policy(learner, parameters, loop.settings.reward_range), exploration)
+    policy = Policy(learner, parameters, loop.settings.reward_range)
+    built(policy)
+    return Rival(policy, exploration)

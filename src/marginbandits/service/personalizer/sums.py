@@ -1,20 +1,22 @@
 """What a log says of a policy's reward: sums over events of w, the policy's probability over that of the log, and w r.
 
 The mean of w r is the IPS estimate, Σ w r / Σ w the self-normalised one (SNIPS), whose 95% interval comes from the
-variance of w (r - SNIPS). Sums of disjoint events add up, so that they are kept by five minutes and put together later.
+variance of w (r - SNIPS): "ips" and "snips" of `evaluation.off_policy`, with its interval "normal", to rounding. Those
+need every event; sums of disjoint events add up, so that they are kept by five minutes and put together later.
 
->>> both = Sums(1, 1.0, 1.0, 1.0, 1.0, 1.0, 1) + Sums(1, 1.0, 0.0, 1.0, 0.0, 0.0, 1)
+>>> both = Sums.of(1.0, 1.0) + Sums.of(1.0, 0.0)
 >>> both.snips, round(both.half_width, 3)
-(0.5, 0.693)
+(0.5, 0.98)
 """
 
 import math
 
 import msgspec
+from scipy import special
 
 __all__ = ["Sums"]
 
-_NORMAL = 1.959964
+_NORMAL = float(special.ndtri(0.975))
 
 
 class Sums(msgspec.Struct, frozen=True, array_like=True):
@@ -45,7 +47,9 @@ class Sums(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def half_width(self) -> float:
-        """Of its interval."""
+        """Of its interval; 0 where there are no two events, of which alone one can be known."""
+        if self.n < 2 or not self.w:
+            return 0.0
         mean = self.snips
         spread = max(self.wwrr - 2.0 * mean * self.wwr + mean * mean * self.ww, 0.0)
-        return _NORMAL * math.sqrt(spread) / self.w if self.w else 0.0
+        return _NORMAL * math.sqrt(spread * self.n / (self.n - 1)) / self.w

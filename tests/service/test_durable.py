@@ -1,6 +1,7 @@
 """What is acknowledged is on the disk: asked of the connections that write, as the command opens them."""
 
 import socket
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from marginbandits.cli import main
-from marginbandits.service import serving
+from marginbandits.service import logbook, serving
 from marginbandits.service.core import Service
 from marginbandits.service.journal import Journal
 from marginbandits.service.postgres import Postgres
@@ -97,8 +98,8 @@ def test_a_database_that_cannot_be_made_to_wait_is_named(
         raise InterruptedError
 
     monkeypatch.setattr(serving, "Service", begins)
-    monkeypatch.setattr(serving.logbook, "begin", lambda: None)
-    monkeypatch.setattr(serving.sys, "setswitchinterval", lambda seconds: None)
+    monkeypatch.setattr(logbook, "begin", lambda: None)
+    monkeypatch.setattr(sys, "setswitchinterval", lambda seconds: None)
     with closing(Postgres(url)) as journal, socket.socket() as found, pytest.raises(InterruptedError):
         serving.serve(journal, found)
     assert caplog.messages == [why]

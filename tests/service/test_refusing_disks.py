@@ -4,6 +4,7 @@ The disk is full by SQLite's own account, which may not make the file larger; th
 as one does that has become a copy of another.
 """
 
+import itertools
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -55,13 +56,14 @@ def full(journal: Any) -> Iterator[None]:
     """There is no page left, and no room in the last ones for the shortest entry, or a short fact."""
     pages = journal._writing.execute("PRAGMA page_count").fetchone()[0]
     journal._writing.execute(f"PRAGMA max_page_count = {pages}")
-    fill: list[Callable[[int], object]] = [
-        lambda k: journal.append([Draft("", TICK, "", b"{}")]),
-        lambda k: journal.put(f"{k}", b""),
+    names = itertools.count()
+    fill: list[Callable[[str], object]] = [
+        lambda room: journal.append([Draft("", TICK, "", f"{{{room}}}".encode())]),
+        lambda room: journal.put(f"{next(names)}", room.encode()),
     ]
-    for one in fill:
+    for one, size in itertools.product(fill, (500, 50, 0)):
         with pytest.raises(JournalError, match="database or disk is full"):
-            deque(map(one, range(1000)), 0)
+            deque(map(one, itertools.repeat(" " * size, 1000)), 0)
     yield
     journal._writing.execute("PRAGMA max_page_count = 1000000")
 

@@ -1,6 +1,6 @@
 # A decision service: docker build -t marginbandits . && docker run -v shop:/data -p 127.0.0.1:8080:8080 marginbandits
 # It listens beyond its container, so it needs a key first:
-#   docker run -v shop:/data marginbandits keys make --data /data --scope admin
+#   docker run -v shop:/data marginbandits keys make --data /data --scope admin --new
 FROM python:3.12-slim AS build
 WORKDIR /src
 COPY pyproject.toml constraints.txt README.md LICENSE ./

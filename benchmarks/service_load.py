@@ -14,7 +14,9 @@ without threads to wake. `ratio` is decisions served over decisions of threads. 
 decision, what is learnt of it and its share of a reward; `client µs` the client's; `learner` the part of the server's
 in the model's laws and lessons.
 
-Without `--database` PostgreSQL is a server of its own in a temporary folder, where there is one.
+Without `--database` PostgreSQL is a server of its own in a temporary folder, where there is one. Both stores must wait
+for the disk, as the settings of the connection that writes say; they are printed, with how long one write of 4 KB and
+its fsync take in that folder. A store that is set otherwise is not measured.
 """
 
 import argparse
@@ -163,6 +165,38 @@ def client(port: int, connections: int, seconds: float) -> dict[str, Any]:
 # Both, and what is bare.
 
 
+def durable(where: str) -> str:
+    """What the connection that writes says it is set to; it ends here if that is not to wait for the disk."""
+    from marginbandits.service.postgres import Postgres
+    from marginbandits.service.serving import opened
+
+    with contextlib.closing(opened(where, serving=True)) as journal:
+        own: Any = journal
+        if isinstance(journal, Postgres):
+            wanted = dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "on")
+            with own._writing.open() as db:
+                told = {name: str(*db.execute(f"SHOW {name}").fetchone()) for name in wanted}
+        else:
+            wanted = {"journal_mode": "wal", "synchronous": "2"}
+            told = {name: str(*own._writing.execute(f"PRAGMA {name}").fetchone()) for name in wanted}
+    shown = ", ".join(f"{name} {value}" for name, value in told.items())
+    if told != wanted:
+        raise SystemExit(f"not measured, as its decisions would not be durable: {shown}")
+    return shown
+
+
+def waited(folder: Path) -> float:
+    """Milliseconds of a write that waits for the disk, the median of 50."""
+    took = []
+    with (folder / "waited").open("wb", buffering=0) as file:
+        for _ in range(50):
+            start = time.perf_counter()
+            file.write(bytes(4096))
+            os.fsync(file.fileno())
+            took.append(time.perf_counter() - start)
+    return 1e3 * sorted(took)[25]
+
+
 def served(where: str, given: argparse.Namespace, folder: Path) -> tuple[float, float, float, float, float, str]:
     """Decisions per second, p50 and p99 in milliseconds, CPU µs of each, the client's, and the learner's part."""
     clock = folder / "clock"
@@ -247,7 +281,7 @@ def database(url: str | None) -> Iterator[str | None]:
     if found is None:
         yield None
         return
-    own = Server(found)
+    own = Server(found, durable=True)
     try:
         yield own.database()
     finally:
@@ -279,10 +313,12 @@ def main() -> None:
                 print(f"{store:<10} not installed")
                 continue
             where = url or str(folder / "data")
+            settings, disk = durable(where), waited(folder)
             rate, p50, p99, cpu, asking, part = served(where, given, folder)
             by_threads, by_coroutines = bare(where, given)
             shown = f"{rate:>13,.0f}{p50:>13.1f}{p99:>13.1f}{by_threads:>13,.0f}{by_coroutines:>13,.0f}"
             print(f"{store:<10}{shown}{rate / by_threads:>13.2f}{cpu:>13,.0f}{asking:>13,.0f}   {part}", flush=True)
+            print(f"{'':<10}{settings}; a write and its fsync take {disk:.2f} ms", flush=True)
 
 
 if __name__ == "__main__":

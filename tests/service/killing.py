@@ -4,6 +4,7 @@ Every client asks for decisions with ids of its own, and rewards each with a key
 was killed is asked again, word for word, of the next.
 """
 
+import itertools
 import random
 import threading
 import time
@@ -17,6 +18,7 @@ import msgspec
 from marginbandits.service.journal import DECISION, REWARD, START, Journal, unbroken
 from marginbandits.service.loop import Loop, answer, read, rebuilt
 from marginbandits.service.records import Decided, decode
+from marginbandits.service.replay import verified
 from marginbandits.service.serving import opened
 from tests.service.child import Child, Line
 
@@ -90,25 +92,33 @@ class Load:
         self.answered.set()
 
 
-def killed(where: str, seed: int, kills: int) -> Load:
-    """A service under load is killed so often, at random moments; what was asked of it, if all holds."""
-    rng, load = random.Random(seed), Load(seed)
-    for kill in range(kills):
-        child = Child(where)
+def killed(where: str, seed: int, kills: int, processes: int = 1) -> Load:
+    """A service under load is killed so often, at random moments; what was asked of it, if all holds.
 
-        def end(child: Child = child) -> None:
+    Where it has several processes, the others go on without the one that is killed, which is replaced; but at every
+    tenth time, before the journal is looked at, all are killed at once.
+    """
+    rng, load, children, learnt = random.Random(seed), Load(seed), list[Child](), 0
+    for kill in range(kills):
+        children += [Child(where) for _ in range(processes - len(children))]
+        looks = kill % 10 == 0 or kill == kills - 1
+        doomed = children[:] if looks else [rng.choice(children)]
+        ports = itertools.cycle([child.port for child in children])
+
+        def end(doomed: list[Child] = doomed) -> None:
             if rng.random() < 0.8:  # else it may be killed before anything is answered
                 load.answered.wait(60)
             time.sleep(rng.uniform(0.005, 0.3))
-            child.kill()
+            for child in doomed:
+                child.kill()
 
-        load.run(lambda child=child: Line(child.port), end)  # type: ignore[misc]
-        if kill % 10 == 0:
-            checked(where, load)
+        load.run(lambda ports=ports: Line(next(ports)), end)  # type: ignore[misc]
+        children = [child for child in children if child not in doomed]
+        learnt = checked(where, load) if looks else learnt
     assert len(load.decisions) > 3 * kills
     assert len(load.rewards) > 3 * kills
-    assert load.errors == 0
-    assert checked(where, load) > kills
+    assert load.errors == 0 or processes > 1
+    assert learnt > kills
     return load
 
 
@@ -119,7 +129,10 @@ def checked(where: str, load: Load) -> int:
 
 
 def check(journal: Journal, load: Load) -> int:
-    """Nothing acknowledged is lost, nothing is there twice, the chain holds, the model is the journal's: its events."""
+    """Nothing acknowledged is lost or there twice, the chain holds, the model is the journal's: how much it has learnt.
+
+    The journal is verified, too, as `replay --verify` does: every law and draw, and what was kept, to the last byte.
+    """
     before, last = START, 0
     decided, rewarded = Counter[str](), Counter[str | None]()
     for entry in read(journal):
@@ -145,4 +158,8 @@ def check(journal: Journal, load: Load) -> int:
     whole = rebuilt("shop", loop.model.policy, journal, last)
     assert loop.model.dumps() == whole.dumps(), "the model is a function of the journal"
     assert (loop.model.learnt, loop.model.skipped) == (whole.learnt, whole.skipped)
+    verdict = verified(journal)
+    assert verdict.faults == []
+    assert verdict.decisions == verdict.laws == len(decided)
+    assert ("shop" in verdict.models) == (journal.fact("checkpoint/shop") is not None)
     return whole.learnt

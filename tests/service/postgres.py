@@ -30,10 +30,13 @@ def programs() -> Path | None:
 
 
 class Server:
-    """Started in a folder of its own, which goes with it; it listens to a socket in that folder."""
+    """Started in a folder of its own, which goes with it; it listens to a socket in that folder.
 
-    def __init__(self, bin_folder: Path) -> None:
-        self._bin = bin_folder
+    Tests kill programs and never the machine, so the disk need not be waited for; who measures is `durable`.
+    """
+
+    def __init__(self, bin_folder: Path, *, durable: bool = False) -> None:
+        self._bin, self._waits = bin_folder, "on" if durable else "off"
         self.folder = Path(tempfile.mkdtemp(prefix="mb-postgres-", dir="/tmp"))  # a socket's path must be short
         self._as: dict[str, int] = {}
         if os.getuid() == 0:
@@ -53,8 +56,9 @@ class Server:
             raise RuntimeError(f"{program} failed: {Path(log.name).read_text(errors='replace')[-2000:]}")
 
     def start(self) -> None:
-        """Listen. Programs are killed here and never the machine, so the disk need not be waited for."""
-        options = f"-c listen_addresses= -c unix_socket_directories={self.folder} -c max_connections=200 -c fsync=off"
+        """Listen."""
+        options = f"-c listen_addresses= -c unix_socket_directories={self.folder} -c max_connections=200"
+        options += f" -c fsync={self._waits} -c synchronous_commit=on -c full_page_writes=on"
         self._run("pg_ctl", "start", "-w", "-o", options, "-l", str(self.folder / "log"))
 
     def stop(self, mode: str = "fast") -> None:

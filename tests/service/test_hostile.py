@@ -21,7 +21,7 @@ from marginbandits.service import journal as journals
 from marginbandits.service.clock import Clock
 from marginbandits.service.core import UnknownError
 from marginbandits.service.doctor import looked_at
-from marginbandits.service.journal import CANDIDATE, DECISION, REWARD, Draft
+from marginbandits.service.journal import CANDIDATE, DECISION, REWARD, Draft, JournalError
 from marginbandits.service.keys import Keys
 from marginbandits.service.records import Decided, Settings, decode
 from marginbandits.service.replay import verified
@@ -190,15 +190,15 @@ def test_a_disk_that_is_full_is_told_and_tried_again(opened: Opened, monkeypatch
 
     def full(drafts: object) -> None:
         tries.append(drafts)
-        raise sqlite3.OperationalError("database or disk is full")
+        raise JournalError("journal.sqlite3: database or disk is full")
 
     monkeypatch.setattr(shop.service.journal, "append", full)
-    assert here.post("/loops/shop/decide", json={"actions": ["a"]}).status_code == 500
+    assert here.post("/loops/shop/decide", json={"actions": ["a"]}).status_code == 503
     found = here.get("/health")
     assert (found.status_code, found.json()["status"], found.json()["failure"]) == (
         503,
         "not writing",
-        "OperationalError",
+        "JournalError",
     )
     assert "marginbandits_writing 0" in here.get("/metrics").text
     until(lambda: len(tries) > 3)

@@ -32,6 +32,11 @@ def test_a_killed_service_loses_nothing(where: str, seed: int) -> None:
     killed(where, seed, FEW if seed == 0 else MANY)
 
 
+@pytest.mark.parametrize("processes", at_length([3]))
+def test_several_processes_of_which_one_after_another_is_killed_lose_nothing(postgres: Server, processes: int) -> None:
+    killed(postgres.database(), 0, MANY, processes)
+
+
 def test_a_killed_database_loses_nothing(postgres: Server) -> None:
     rng, load, url = random.Random(0), Load(0), postgres.database()
     child = Child(url)

@@ -10,6 +10,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from marginbandits.service.app import application
+from marginbandits.service.journal import JournalError
 from marginbandits.service.keys import Keys
 from marginbandits.service.records import Settings
 from marginbandits.service.straight import straight
@@ -302,13 +303,13 @@ def test_a_disk_that_is_full_is_told_by_the_long_way(shop: Shop, monkeypatch: py
         assert (await line.ask(decide("e1")))[0] == 429
 
     def fails(drafts: Any) -> Any:
-        raise OSError("the disk is full")
+        raise JournalError("journal.sqlite3: database or disk is full")
 
     async def broken() -> None:
         line = Line(shop)
         monkeypatch.setattr(shop.service.journal, "append", fails)
         status, told = await line.ask(decide("e2"))
-        assert (status, line.long) == (500, 1)
+        assert (status, line.long) == (503, 1)
         assert "disk" not in told["error"]
 
     run(work())

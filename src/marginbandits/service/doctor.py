@@ -74,6 +74,7 @@ def _looked_at(journal: Journal) -> Report:
             audits[entry.loop] = Audit()  # those who went may have been chosen by what was drawn
     chain = "the chain is whole" if not broken else f"{broken:,} of them altered"
     report.lines.append(f"{total:,} entries, {ticks:,} of them ticks of the clock; {chain}")
+    report.advice += journal.careless
     report.ill |= bool(broken or wiped)
     if wiped:
         report.advice.append(f"{wiped:,} events are gone, and no erasure names them")

@@ -177,7 +177,7 @@ class Door:
             refused = RefusedError(503, str(error), 10)
         except JournalError as error:
             _LOG.warning("a request failed: %s", error)
-            refused = RefusedError(503, "the database does not do this now, and is tried again", 1)
+            refused = RefusedError(503, "the journal cannot be read or written now: ask again", 1)
         except Exception:
             _LOG.exception("a request failed")
             refused = RefusedError(500, "this failed, and is in the server's log")

@@ -8,9 +8,9 @@ with longer and longer pauses; meanwhile decisions go on with the model there is
 
 Where several processes serve one journal, one of them *leads*: it follows, and keeps a checkpoint every second. The
 others take the model of the latest checkpoint, every second, and the settings of the journal; so they decide with a
-model that is two seconds behind that of the leader at most, and what it takes to write it and to read it. When the
-leader is gone, or frozen, another takes over from its checkpoint. One that does not know yet that it has been replaced
-goes on learning, which harms nobody: what it made of that it cannot keep.
+model that is two seconds behind that of the leader at most, and twice what it takes to write it and to read it. When
+the leader is gone, or frozen, another takes over from its checkpoint. One that does not know yet that it has been
+replaced goes on learning, which harms nobody: what it made of that it cannot keep.
 
 After an erasure a checkpoint is kept at once, in place of the one that knew more, and the disk is made to forget both.
 """
@@ -34,8 +34,8 @@ from marginbandits.service.writer import Appended, FullError, Writer
 
 __all__ = ["Follower", "LateError", "UnknownError"]
 
-CHECKPOINTS, SHARED = 10.0, 1.0
-"""Seconds between two checkpoints of a loop that learns: alone, and where other processes decide by them."""
+CHECKPOINTS, SHARED = 10.0, 0.95
+"""Seconds between two checkpoints of a loop that learns: alone, and where others decide by them, less pauses."""
 RETIRING = 3600.0
 """Seconds between two looks at what is too old to be kept."""
 LONGEST, ELSEWHERE, FAILING = 600.0, 30.0, 5.0
@@ -177,7 +177,7 @@ class Follower:
     def _follow(self) -> None:
         pause = _LOOK
         while not self._ended.is_set():
-            self._wake.wait(_LOOK)
+            self._wake.wait(min(_LOOK, max(0.0, self._due - time.monotonic())))
             self._ended.wait(_PAUSE)
             self._wake.clear()
             now()  # what nobody looks at for a while is not believed

@@ -124,6 +124,8 @@ class Journal(Protocol):
 
     shared: bool
     """Whether several processes may serve it."""
+    careless: Sequence[str]
+    """Why what has been acknowledged may be lost with the power, where the store is set so that it may be."""
 
     def lead(self) -> bool:
         """Whether this process is the one that learns; an error, once, if it may have ceased to be meanwhile.

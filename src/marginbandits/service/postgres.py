@@ -1,8 +1,9 @@
 """The journal in a PostgreSQL database, which several processes may serve at once.
 
 A group of entries is one transaction under a lock of the database, so that `seq`, `at` and the chain of hashes are one
-order whoever appends; what is acknowledged is on the database's disk. `durability="process"` does not wait for that: a
-killed service loses nothing, a killed database the last moments.
+order whoever appends; what is acknowledged is on the database's disk, also where the role or the server has
+synchronous_commit off. `durability="process"` does not wait for that: a killed service loses nothing, a killed database
+the last moments. Nothing can be done here about a server that waits for no disk at all (fsync): it is named.
 
 A second lock, held as long as a connection lives, says which of the processes learns. What only that one may write is
 written by that connection: once another process learns, this one can write nothing of it. A connection that breaks is
@@ -61,6 +62,11 @@ _OLDER = (
 )
 """Transactions that may still read what was there before."""
 
+_WAITS = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+"""Whatever else it may be waits for the disk, and perhaps for others."""
+_CARELESS = "SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name"
+_AT_RISK = "{} is off in the database: what has been acknowledged may be lost with the power of its machine"
+
 _PUT = FACT + "UPDATE SET value = excluded.value"
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -90,8 +96,8 @@ class _Line:
                     self._connection = psycopg.connect(
                         self._url, autocommit=True, connect_timeout=10, options=self._settings, **_ALIVE_HERE
                     )
-                    if self._durability == "process":
-                        self._connection.execute("SET synchronous_commit = off")
+                    process = self._durability == "process"
+                    self._connection.execute(b"SET synchronous_commit = off" if process else _WAITS.encode())
                 yield self._connection
             except psycopg.Error as error:
                 self.close()
@@ -116,6 +122,7 @@ class Postgres(Store):
     """A `Journal` in a database."""
 
     shared = True
+    careless: Sequence[str] = ()
     _MANY, _HOLDS = "= ANY(?)", "position(?::bytea in body) > 0"
 
     def __init__(self, url: str, *, durability: str = "full", serving: bool = True) -> None:
@@ -132,6 +139,7 @@ class Postgres(Store):
                 raise JournalError(f"{self._reading.name} has no journal: marginbandits serve --database makes one")
             if there != f"format {FORMAT}":
                 raise JournalError(f"{self._reading.name} has a journal of {there}; this is for format {FORMAT}")
+            self.careless = [_AT_RISK.format(name) for (name,) in _ask(db, _CARELESS)]
             self._day.ask(lambda: _time(db))
         timed(self._day)
 

@@ -65,6 +65,8 @@ def serve(journal: Journal, found: socket.socket, *, demo: bool = False) -> None
     """Listen until told to stop; then write what waits, learn what is closed, and end. A demo has users of its own."""
     logbook.begin()
     sys.setswitchinterval(0.001)  # whoever waits for the disk is told soon, though others are busy deciding
+    for why in journal.careless:
+        logbook.LOG.warning("%s", why)
     service = Service(journal)
     host, port = found.getsockname()[:2]
     loops = ", ".join(service.loops) or "none yet"

@@ -40,6 +40,7 @@ class Sqlite(Store):
     """A `Journal` in a folder."""
 
     shared = False
+    careless: Sequence[str] = ()
     _MANY, _HOLDS = "IN (SELECT value FROM json_each(?))", "instr(body, ?) > 0"
 
     def __init__(self, folder: Path, *, durability: str = "full", serving: bool = True) -> None:
@@ -84,7 +85,7 @@ class Sqlite(Store):
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """All or nothing; and what has been committed was where it is looked for."""
         db = self._writing
-        with self._write_lock:
+        with self._write_lock, _refusals():
             db.execute("BEGIN IMMEDIATE")
             try:
                 self._here()
@@ -115,7 +116,7 @@ class Sqlite(Store):
         return found
 
     def _rows(self, query: str, given: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        with self._read_lock:
+        with self._read_lock, _refusals():
             return self._reading.execute(query, given).fetchall()
 
     def erase(self, seqs: Iterable[int]) -> int:
@@ -205,6 +206,15 @@ def copied(path: str, entries: Iterable[tuple[Any, ...]], facts: Iterable[tuple[
         db.executemany(INSERT, entries)
         db.executemany(FACT + "NOTHING", facts)
         db.execute("COMMIT")
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What the disk does not do now, as it is full, or may not be written, is no fault of ours."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise JournalError(f"journal.sqlite3: {error}") from error
 
 
 @contextmanager

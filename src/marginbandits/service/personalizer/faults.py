@@ -51,6 +51,7 @@ MESSAGES = {
     "LearningSettingsNotFound": "Learning Settings not found in evaluation.",
     "LogsPropertiesNotFound": "Log properties not found.",
     "InternalServerError": "A generic error has occurred on the server.",
+    "OperationNotAllowed": "This operation is not allowed at this time.",
     "401": (
         "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key for an "
         "active subscription and use a correct regional API endpoint for your resource."
@@ -64,8 +65,9 @@ _BY_STATUS = {
     413: "PayloadSizeExceeded",
     429: "429",
     500: "InternalServerError",
+    503: "OperationNotAllowed",
 }
-_V1_0 = {401: "401", 404: "ResourceNotFound", 429: "429", 500: "InternalServerError"}
+_V1_0 = {401: "401", 404: "ResourceNotFound", 429: "429", 500: "InternalServerError", 503: "InternalServerError"}
 
 
 class FaultError(RefusedError):
@@ -85,7 +87,8 @@ def refusal(error: RefusedError, code: str, dialect: Dialect) -> Response:
     elif status in (401, 413, 500):
         code = _BY_STATUS[status]
         status, message = (400 if status == 413 else status), MESSAGES[code]
-    elif status == 400:
+    elif status in (400, 503):
+        code = _BY_STATUS.get(status, code)
         message = f"{MESSAGES[code]} {message}"
     else:
         code = _BY_STATUS.get(status, code)

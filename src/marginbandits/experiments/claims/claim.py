@@ -60,7 +60,7 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     REACHED = "holds at reachable T"
     UPPER = "upper side holds"
-    VACUOUS = "vacuous"
+    IDLE = "does not bite"
     UNDECIDED = "undecided"
     UNSEEN = "not seen at reachable T"
     CORRECTED = "fails as printed, holds as corrected"

@@ -124,6 +124,8 @@ def test_epochs_are_played_as_rounds_are() -> None:
     first, second = np.array(found)
     assert abs(first.mean() - second.mean()) < 5 * math.sqrt((first.var() + second.var()) / 24)
     assert first.std() > 5.0
+    with pytest.raises(ValueError, match="must wait for the first round"):
+        agent_of(0, 1.0).play_epochs(np.eye(CELLS), np.ones((CELLS, K)), 9, rng)
 
 
 def test_the_promise_begins_in_the_billions() -> None:

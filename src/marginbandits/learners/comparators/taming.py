@@ -40,7 +40,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from marginbandits import laws
-from marginbandits.contexts import Batch, per_action
+from marginbandits.contexts import Batch, dense, per_action
 from marginbandits.features import MaybeFeatures
 from marginbandits.learners.base import Parts
 from marginbandits.learners.finite_class import Radius, Regressors
@@ -109,9 +109,8 @@ class ILOVETOCONBANDITS(PolicyLearner):
     def play_epochs(self, contexts: Array, rewarded: Array, rounds: int, rng: np.random.Generator) -> Array:
         """Play so many independent rounds and learn from them, by whole epochs: billions, where contexts are few.
 
-        Each of the `contexts`, vectors that policies see as they are, is as likely; `rewarded` says of each, and of
-        each action, how likely a reward of 1 is, the others being 0. Returns how often each action is played on each,
-        in expectation by the laws. There must have been a round before.
+        Each of the `contexts`, vectors, is as likely; `rewarded` says of each, and of each action, how likely a reward
+        of 1 is, the others being 0. Returns how often each action is played on each, in expectation by the laws.
 
         Throughout an epoch the law stays as it is, so how often each action of each context is played, and rewarded, is
         multinomial; and all that is kept of a round, a count of the context and r/p of policies, are sums. An epoch
@@ -125,7 +124,10 @@ class ILOVETOCONBANDITS(PolicyLearner):
         >>> agent.epoch, bool(played[0, 0] < 0.01 * played.sum())
         (41, True)
         """
-        columns = [self._column(per_action(one[None], self.n_actions)) for one in contexts]
+        if self._map is None:
+            raise ValueError("play_epochs must wait for the first round learnt: by its context the class is laid out")
+        rows = dense(self._map.transform(contexts))
+        columns = [self._column(per_action(one[None], self.n_actions)) for one in rows]
         even, played = np.full(len(contexts), 1.0 / len(contexts)), np.zeros(rewarded.shape)
         end = self._learnt() + rounds
         while (now := self._learnt()) < end:

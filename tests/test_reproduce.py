@@ -121,6 +121,10 @@ def test_a_default_written_out_is_the_same_experiment() -> None:
     assert one(seed=1) == one(seed=1, T=5) != one(seed=1, T=6)
 
 
+def test_no_experiment_is_taken_for_more_rounds_than_can_be_played() -> None:
+    assert max(unit.size for claim in CLAIMS for unit in claim.tasks(False)) <= 10**8
+
+
 def test_no_claim_reads_a_private_attribute() -> None:
     for claim in CLAIMS:
         tree = ast.parse(Path(inspect.getfile(claim.measure)).read_text())

@@ -13,8 +13,8 @@ the mean of 1/Q^μ(π(x) | x)², add (V_π + D_π)/(2(1 - Kμ) S_π) to Q(π). I
 
 Regret is of order √(KT ln(TN/δ)) + K ln(TN/δ) with probability 1 - δ (`theory.taming_regret` has the constants). With
 ψ = 100 that is about large T: low regret alone allows 2Kψμ a round, more than 1 up to millions of rounds, and till then
-play stays near uniform; with its constants the bound is vacuous up to hundreds of millions. So many can be played because
-the law is the same throughout an epoch (`play_epochs`). A smaller `psi` plays better and has no theorem.
+play stays near uniform; with its constants the bound is vacuous up to hundreds of millions. So many can be played
+because the law is the same throughout an epoch (`play_epochs`). A smaller `psi` plays better and has no theorem.
 
 Ê_x is over the contexts so far, while policies tell at most `SAMPLE` of them apart; from then on over those. The
 calls of an ERM oracle are an enumeration here, of N. `Cover` is the online form for large classes.

@@ -10,7 +10,7 @@ Contexts are vectors, and policies see them as they are; equal ones are one. All
 policy would play instead of another action is nothing that an oracle is told. Nor does it say how many policies it
 has, or on how many contexts they differ: `size` is that number, or a larger one, and no theorem holds if it is less.
 
-Of 8(d + K)(T + |X|) bytes are the contexts and what they were charged.
+Contexts and what they were charged take 8(d + K)(T + |X|) bytes.
 """
 
 from abc import abstractmethod

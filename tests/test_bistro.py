@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 import marginbandits as mb
+from marginbandits.experiments.claims.measuring import NOTHING, played
 from marginbandits.theory import bistro_regret
 from marginbandits.types import Array
 
@@ -175,6 +176,23 @@ def test_bounds_grow_as_stated() -> None:
     N, horizon = 16, 10**5
     plain = bistro_regret(N, 2, horizon, plus=False)
     assert plain.terms["class"] <= 2 * plain.parameters["L"] * math.sqrt(2 * horizon * math.log(N)) * (1 + 1e-9)
+
+
+def test_regret_is_under_a_bound_that_bites_and_that_of_a_learner_told_nothing_is_not() -> None:
+    """Of two policies, "always the first" and "always the second", which is right but for one round in fifty."""
+    rng, horizon = np.random.default_rng(0), 8000
+    losses = np.eye(2)[(rng.random(horizon) < 0.02).astype(int)]
+    best = losses.sum(0).min()
+    uniform = 0.5 * horizon - best
+    corners = np.eye(2)[:, :, None]
+
+    def regret(broken: str) -> float:
+        agent = mb.BISTRO(2, regressors=corners, contexts=[[1.0]], horizon=horizon, seed=0)
+        assert agent.bound().value < 0.97 * uniform
+        laws = played(agent, mb.Oblivious.of(np.ones((horizon, 1)), losses), broken).laws
+        return float((laws * losses).sum() - best)
+
+    assert regret("") < bistro_regret(2, 2, horizon, plus=False).value < regret(NOTHING)
 
 
 def test_masks_leave_the_contexts_to_come_as_they_are() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import marginbandits as mb
-from marginbandits.theory import oful_regret
+from marginbandits.theory import oful_regret, useful_from
 from marginbandits.types import Array
 
 
@@ -71,6 +71,11 @@ def test_a_window_may_be_kept() -> None:
 
 
 def test_bounds() -> None:
+    """Theorem 3 by hand, K = 2 actions with weights of their own for d = 2 columns; and where it begins to bite."""
+    confidence = math.sqrt(2.0) * 1.3 + 0.5 * math.sqrt(2 * math.log(20) + 4 * math.log1p(9000 / (2.0 * 4)))
+    by_hand = 4 * math.sqrt(9000 * 4 * math.log(2.0 + 9000 / 4)) * confidence
+    assert oful_regret(2 * 2, 9000, norm=1.3, regularisation=2.0).value == pytest.approx(by_hand)
+    assert useful_from(lambda T: oful_regret(4, T, norm=1.386), per_round=0.48) == pytest.approx(59_400, rel=0.01)
     values = [oful_regret(4, T).value for T in (10**6, 10**10)]
     assert 0.5 < math.log(values[1] / values[0], 10**4) < 0.6
     assert oful_regret(4, 20_000).per_round < 0.75

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 
 import marginbandits as mb
 from marginbandits.experiments.claims.claim import Finding, Measured, Results, Verdict
-from marginbandits.experiments.claims.measuring import NOTHING, OPPOSITE
-from marginbandits.experiments.claims.oracle_comparators import CLAIM, SYSTEMS, measure
+from marginbandits.experiments.claims.measuring import NOTHING, OPPOSITE, played
+from marginbandits.experiments.claims.oracle_comparators import CLAIM, ONE, SYSTEMS, laws_of, measure
+from tests.marks import at_length
 
 
 def judged(system: str, values: Mapping[str, float]) -> Finding:
@@ -22,30 +24,27 @@ def judged(system: str, values: Mapping[str, float]) -> Finding:
 def test_every_system_is_held_against_its_bound_in_a_hundred_runs() -> None:
     for name, one in SYSTEMS.items():
         runs = [u for u in CLAIM.units(False) if u["system"] == name and u["T"] == one.rounds[1]]
-        assert len(runs) == (10 if "printed" in name else 100)
+        assert len(runs) == 100
+        lost = 0.48 if one.worlds == (ONE,) else 0.36  # by uniform play, in each of its worlds
+        assert one.bound(one.rounds[1]).value < lost * one.rounds[1]
 
 
-@pytest.mark.parametrize("system", [name for name in SYSTEMS if "ILOVE" not in name])
+@pytest.mark.parametrize("system", SYSTEMS)
 def test_verdicts_follow_the_numbers(system: str) -> None:
-    bites: dict[str, Any] = {"regret": 0.1, "bound": 1e6, "uniform": 1e7}
+    bites: dict[str, Any] = {"regret": 0.1, "bound": 1e12, "uniform": 1e13}
     assert judged(system, bites).lines[0].verdict is Verdict.HOLDS
     assert judged(system, {**bites, "bound": 1.0}).lines[0].verdict is Verdict.FAILS
-    assert judged(system, {**bites, "uniform": 1e5}).lines[0].verdict is Verdict.VACUOUS
+    assert judged(system, {**bites, "uniform": 1e11}).lines[0].verdict is Verdict.IDLE
     assert judged(system, bites).lines[1].verdict is Verdict.UNSEEN  # linear in T
 
 
-@pytest.mark.parametrize("system", [name for name in SYSTEMS if "ILOVE" in name])
-def test_an_order_is_never_said_to_hold(system: str) -> None:
-    numbers = {"regret": 0.0, "bound": 1e6, "uniform": 1e7}
-    assert judged(system, numbers).lines[0].verdict is Verdict.UNDECIDED
-    assert judged(system, {**numbers, "regret": 1.0, "bound": 1.0}).lines[0].verdict is Verdict.UNSEEN
-    assert judged(system, {**numbers, "uniform": 1e5}).lines[0].verdict is Verdict.VACUOUS
+RUNS = {"BISTRO+": 2, "perturbed leader": 2, "regressor elimination, sharp": 2, "ILOVETOCONBANDITS, ψ = 100": 10}
 
 
-@pytest.mark.parametrize("system", ["BISTRO+", "perturbed leader", "regressor elimination, sharp"])
+@pytest.mark.parametrize("system", [*RUNS, *at_length(["BISTRO"])])
 def test_runs_are_under_the_bound_and_the_control_is_not(system: str) -> None:
     T = SYSTEMS[system].rounds[0]
-    for seed in range(2):
+    for seed in range(RUNS.get(system, 1)):
         well = measure(system, "one law", T, seed)
         assert well["regret"] < well["bound"] < well["uniform"]
         for broken in (NOTHING, OPPOSITE):
@@ -60,6 +59,16 @@ def test_a_learner_that_charges_the_wrong_way_is_over_the_bound(monkeypatch: pyt
     )
     found = measure("perturbed leader", "one law", 1000, 0)
     assert found["regret"] > found["bound"]
+
+
+def test_what_is_settled_need_not_be_played() -> None:
+    """The same laws with all rounds played."""
+    cells, T = np.random.default_rng(0).integers(2, size=4400), 4400
+    losses = (cells[:, None] != np.arange(2)).astype(float)
+    agent, same = (SYSTEMS["regressor elimination, printed"].build(T, 3) for _ in range(2))
+    short = laws_of(agent, cells, losses)
+    np.testing.assert_array_equal(short, played(same, mb.Oblivious.of(np.eye(2)[cells], losses)).laws)
+    assert [int(one.state()["rounds"][0]) for one in (agent, same)] == [4096, T]
 
 
 def test_a_tenth_of_the_bound_is_too_small() -> None:

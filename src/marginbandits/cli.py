@@ -141,9 +141,9 @@ def reproduce(quick: bool, only: str | None, jobs: int, dask: str | None, out: P
     """Test the paper's claims by experiment, and write one page with a verdict for each.
 
     Every claim becomes experiments; the page says what the paper states, what was measured, and whether it holds,
-    holds only as corrected, says nothing (vacuous), or is not seen at the horizons that can be played; and what becomes
-    of each verdict when something is broken. Every finished experiment is kept: interrupt it, kill it, run it again,
-    and it goes on where it was, with the same numbers.
+    holds only as corrected, does not bite (uniform play keeps the bound, too), or is not seen at the horizons that can
+    be played; and what becomes of each verdict when something is broken. Every finished experiment is kept: interrupt
+    it, kill it, run it again, and it goes on where it was, with the same numbers.
 
     For example: marginbandits reproduce --quick --only calibration,figure-1
     """

@@ -42,7 +42,7 @@ _TINTS = {
     Verdict.HOLDS: "#009E73",
     Verdict.REACHED: "#009E73",
     Verdict.UPPER: "#0072B2",
-    Verdict.VACUOUS: "#6b7280",
+    Verdict.IDLE: "#6b7280",
     Verdict.UNDECIDED: "#6b7280",
     Verdict.UNSEEN: "#6b7280",
     Verdict.CORRECTED: "#B45309",
@@ -133,8 +133,8 @@ def write_page(programme: Programme, store: Store, path: Path) -> list[Finding]:
         f"and efficient algorithms”; {count(len(programme), 'experiment')}{', quick' * programme.quick}</p>",
         f'<p class="lead">{_tally(lines)}</p>',
         "<p>Every verdict is computed from the experiments, and would change with them. Intervals are 95% over seeds. "
-        "A bound that uniform play keeps on these rounds, too, is vacuous, whatever was measured; bound/T stands "
-        "beside every bound, and the T from which it would say something. A rate is about T → ∞: what is seen at the T "
+        "A bound that uniform play keeps on these rounds, too, does not bite, whatever was measured; bound/T stands "
+        "beside every bound, and the T from which it would. A rate is about T → ∞: what is seen at the T "
         "that can be played neither proves nor refutes it; exponents are compared with the exponent of the bound over "
         f"the same T, and may be above it by {TOLERANCE:.3f} at most, interval included. Under each verdict stands its "
         "control: what was broken, and what became of the verdict. Errata "

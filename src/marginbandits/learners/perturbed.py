@@ -1,6 +1,7 @@
 """What learners that follow a perturbed leader share: N policies, what each has cost, and the noise of the next round.
 
 Noise for the next round is drawn when a round is learnt, and is part of the state: so laws draw nothing, and are exact.
+`perturbed_oracle` has the same for a class that is known by its oracle.
 """
 
 from collections.abc import Mapping

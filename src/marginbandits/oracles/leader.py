@@ -72,6 +72,15 @@ class Followed(Record):
 
     def refit(self, rows: Array, blocks: npt.NDArray[np.int64], losses: Array, weights: Array) -> Array:
         """Follow the oracle's leader of these rounds; returns their scores of the actions played."""
+        leader, scores = self.found(rows, blocks, losses, weights)
+        self.journal.keep_attribute(self, "leader")
+        self.leader = leader
+        if self.shape[0] > 1:
+            scores = centred(scores)
+        return np.asarray(scores[np.arange(len(rows)), blocks])
+
+    def found(self, rows: Array, blocks: npt.NDArray[np.int64], losses: Array, weights: Array) -> tuple[Leader, Array]:
+        """The oracle's leader of these rounds, who is not followed yet, and the scores of their rows."""
         start = self.leader.weights if isinstance(self.leader, LinearLeader) else np.zeros(self.shape)
         leader: object = self.oracle.fit(rows, blocks, losses, weights, start)
         if not isinstance(leader, Leader):
@@ -79,11 +88,7 @@ class Followed(Record):
         scores, wanted = np.asarray(leader.scores(rows), float), (len(rows), self.shape[0])
         if scores.shape != wanted or not np.isfinite(scores).all():
             raise ValueError(f"oracle must find a leader of finite scores of shape {wanted}, got {quoted(scores)}")
-        self.journal.keep_attribute(self, "leader")
-        self.leader = leader
-        if self.shape[0] > 1:
-            scores = centred(scores)
-        return np.asarray(scores[np.arange(len(rows)), blocks])
+        return leader, scores
 
     @property
     def gap(self) -> float | None:

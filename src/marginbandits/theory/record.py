@@ -4,9 +4,10 @@
 >>> bound.value, bound.per_round, bound.vacuous, bound.holds
 (60.0, 0.6, False, True)
 
-A bound is vacuous where it allows a loss of 1 in every round: value >= T. `order` marks those the paper states up to
-constants and logarithms; their value is the stated expression with constant 1, so it says how regret grows, not how
-large it is.
+A bound is vacuous where it allows a loss of 1 in every round: value >= T. It bites only where it is below the regret of
+uniform play, which is less than T and depends on the rounds: that is for experiments to say. `order` marks those the
+paper states up to constants and logarithms; their value is the stated expression with constant 1, so it says how regret
+grows, not how large it is.
 """
 
 import math

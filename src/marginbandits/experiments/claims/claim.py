@@ -18,6 +18,7 @@ A verdict is computed from the numbers, never written down (`judging` has those 
 """
 
 import inspect
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -52,6 +53,7 @@ __all__ = [
 ]
 
 Parameters: TypeAlias = Mapping[str, Any]
+MANY = 10**8
 
 
 class Verdict(StrEnum):
@@ -60,7 +62,7 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     REACHED = "holds at reachable T"
     UPPER = "upper side holds"
-    VACUOUS = "vacuous"
+    IDLE = "does not bite"
     UNDECIDED = "undecided"
     UNSEEN = "not seen at reachable T"
     CORRECTED = "fails as printed, holds as corrected"
@@ -241,8 +243,9 @@ class Unit:
 
     @property
     def size(self) -> float:
-        """Rounds or cases."""
-        return float(self.parameters.get("T") or self.parameters.get("n") or 1)
+        """Rounds or cases; how often rounds double where they are so many that none is played by itself."""
+        number = self.parameters.get("T") or self.parameters.get("n") or 1
+        return float(number if number <= MANY else math.log2(number))
 
     @property
     def words(self) -> str:

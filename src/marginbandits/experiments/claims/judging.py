@@ -1,9 +1,10 @@
 """Verdicts of bounds and of exponents, in one place.
 
-A bound is *vacuous* on rounds where uniform play keeps it, too: where it is not below `uniform`, the regret that play
-at random would have had there. Only cells where it is below are judged; if there are none the verdict is "vacuous",
-with the T from which the bound would say something. Bounds are on expected regret: the mean over seeds, its 95%
-interval included, must lie below in every cell that is judged; where a claim says so, a share of single runs must, too.
+A bound *bites* on rounds where uniform play would break it: where it is below `uniform`, the regret that play at random
+would have had there, which is less than the T that a *vacuous* bound allows (`Bound.vacuous`). Only cells where it
+bites are judged; if there are none the verdict is "does not bite", with the T from which it would. Bounds are on
+expected regret: the mean over seeds, its 95% interval included, must lie below in every cell that is judged; where a
+claim says so, a share of single runs must, too.
 
 An exponent is compared with that of the bound over the same T, not with a round number. That it is at most that *holds*
 if its whole interval is, up to a tolerance; it is *not seen* if its whole interval is above, and *undecided* otherwise,
@@ -100,7 +101,7 @@ def bounded(claim: str, stated: str, runs: Mapping[str, Results], digits: int = 
             f"{shown(at.regret, digits)} of {at.bound:,.{digits}f} ({at.name}), under which uniform play is too, with "
             f"{at.uniform:,.{digits}f}; {spread}; {_from(at.useful)}"
         )
-        return Line(claim, stated, words, Verdict.VACUOUS, len(cells))
+        return Line(claim, stated, words, Verdict.IDLE, len(cells))
     at = max(biting, key=lambda one: one.share)
     kept, total = sum(one.under for one in biting), sum(one.runs for one in biting)
     words = (
@@ -110,15 +111,15 @@ def bounded(claim: str, stated: str, runs: Mapping[str, Results], digits: int = 
     idle = [one for one in cells if not one.bites]
     if idle:
         first = min(idle, key=lambda one: one.useful)
-        words += f"; vacuous in {len(idle)} of {len(cells)} cells ({first.name}: {_from(first.useful)})"
+        words += f"; does not bite in {len(idle)} of {len(cells)} cells ({first.name}: {_from(first.useful)})"
     found = worst_of(under(one.regret, one.bound) for one in biting)
     return Line(claim, stated, words, found if kept >= share * total else Verdict.FAILS, len(biting))
 
 
 def _from(useful: float) -> str:
     if useful >= FARTHEST:
-        return f"it says nothing up to T = {_large(FARTHEST)}"
-    return f"it says something from T = {_large(useful)} on"
+        return f"it bites nowhere up to T = {_large(FARTHEST)}"
+    return f"it bites from T = {_large(useful)} on"
 
 
 def _large(number: float) -> str:

@@ -67,7 +67,7 @@ def judge(results: Results) -> Finding:
                 f"within {price:.1f} of the best fixed margin, T = {T:,} (not in the paper)",
                 f"loses {shown(gap, 1)} more than {best}, the best of {len(names)} in hindsight; price/T "
                 f"{price / T:.3f}, where the worst of them loses {_worst(mine, names, best):.2f} T more",
-                under(gap, price) if price < T * _worst(mine, names, best) else Verdict.VACUOUS,
+                under(gap, price) if price < T * _worst(mine, names, best) else Verdict.IDLE,
                 1,
             )
         )

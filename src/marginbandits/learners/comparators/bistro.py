@@ -19,7 +19,9 @@ the leader's, so that the leader's own action is a minimiser; tied leaders share
 
 Established here: the algorithm and its admissibility, which is checked by enumeration on small games. Reconstructed:
 that BISTRO rounds its estimates like BISTRO+, and L, which minimises the bound above. `contexts` is a sample of the law
-of contexts, or with `transductive` those to come, in any order. A round costs N times their distinct columns.
+of contexts, or with `transductive` those to come, in any order. A round costs N times their distinct columns. A class
+that is known by its oracle alone, `BISTRO.of_oracle`, costs one call of it: what it has lost and what it is charged
+beside are one weighted sample.
 
 Rakhlin & Sridharan (2016), "BISTRO: an efficient relaxation-based method for contextual bandits"; Syrgkanis, Luo,
 Krishnamurthy & Schapire (2016), "Improved regret bounds for oracle-based adversarial contextual bandits".
@@ -36,25 +38,43 @@ array([0.07, 0.93])
 False
 """
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from marginbandits import laws
 from marginbandits.contexts import Batch
 from marginbandits.learners.perturbed import PerturbedLearner
+from marginbandits.learners.perturbed_oracle import LONGEST, Given, PerturbedByOracle, Size
 from marginbandits.learners.policy_class import Columns
 from marginbandits.state import Field, zeros
 from marginbandits.theory import Bound, bistro_regret, bistro_scale
-from marginbandits.types import Array
+from marginbandits.types import Array, Oracle
+from marginbandits.validation import ActionCount, Instance, Integer, Seed, validated
 
-__all__ = ["BISTRO", "BISTROPlus"]
+__all__ = ["BISTRO", "BISTROPlus", "OracleBISTRO"]
 
 
 class BISTRO(PerturbedLearner):
     """The leader of a past perturbed by every round to come: T^{3/4}."""
 
     plus: ClassVar[bool] = False
+
+    @classmethod
+    def of_oracle(
+        cls,
+        n_actions: int,
+        oracle: Oracle,
+        *,
+        contexts: Array,
+        size: int,
+        horizon: int = 1000,
+        seed: int | np.random.Generator | None = None,
+    ) -> "OracleBISTRO":
+        """For a class that is known by its oracle, of at most `size` policies; `contexts` are a sample of their law."""
+        return OracleBISTRO(
+            n_actions, oracle=oracle, contexts=contexts, size=size, horizon=horizon, plus=cls.plus, seed=seed
+        )
 
     @property
     def scale(self) -> float:
@@ -90,8 +110,7 @@ class BISTRO(PerturbedLearner):
             n = rng.multinomial(np.maximum(counts - 1, 0), [share, 1.0 - share])[:, 0]
         else:
             n = rng.multinomial(rng.binomial(left, share), counts / counts.sum())
-        signs = rng.multinomial(np.repeat(n[:, None], self.n_actions, axis=1), [0.5, 0.5])
-        noise = np.asarray(2.0 * self._span * (signs[..., 0] - signs[..., 1]))
+        noise = _signed(rng, n, self.n_actions, self._span)
         if self.transductive:
             self._journal.keep(self._present)
             there = (counts > 0) & (rng.random(len(counts)) < share)
@@ -111,3 +130,47 @@ class BISTROPlus(BISTRO):
     """The leader of a past perturbed by few of the rounds to come, which is all that variance asks for: T^{2/3}."""
 
     plus: ClassVar[bool] = True
+
+
+class OracleBISTRO(PerturbedByOracle):
+    """BISTRO, or with `plus` BISTRO+, for a class of at most `size` policies that is known by its oracle.
+
+    One call a round. `contexts` are a sample of their law: which of them are to come cannot be told to it.
+    """
+
+    @validated
+    def __init__(
+        self,
+        n_actions: ActionCount,
+        *,
+        oracle: Annotated[Oracle, Instance(Oracle)],
+        contexts: Given,
+        size: Size = 1000,
+        horizon: Annotated[int, Integer(1, LONGEST)] = 1000,
+        plus: Annotated[bool, Instance(bool)] = True,
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(n_actions, oracle=oracle, contexts=contexts, size=size, horizon=horizon, seed=seed)
+        self.plus = plus
+        self._span = bistro_scale(size, n_actions, horizon, plus=plus)
+
+    def bound(self) -> Bound:
+        """What the theory promises over the horizon, of an oracle that finds the least."""
+        return bistro_regret(self.size, self.n_actions, self.horizon, plus=self.plus)
+
+    def _law(self, one: Batch) -> Array:
+        return laws.floored(super()._law(one), one, 1.0 / self._span)
+
+    def _charge(self, row: Array, action: int, loss: float, probability: float) -> float:
+        return self._span if self._rng.random() * self._span * probability < loss else 0.0
+
+    def _perturbation(self, rng: np.random.Generator) -> Array:
+        left, share = max(self.horizon - self._learnt() - 1, 0), self.n_actions / self._span if self.plus else 1.0
+        n = rng.multinomial(rng.binomial(left, share), self._often / self._often.sum())
+        return _signed(rng, n, self.n_actions, self._span)
+
+
+def _signed(rng: np.random.Generator, n: Columns, n_actions: int, span: float) -> Array:
+    """Σ 2 ε_s L for each context and action, where a context comes n times."""
+    signs = rng.multinomial(np.repeat(n[:, None], n_actions, axis=1), [0.5, 0.5])
+    return np.asarray(2.0 * span * (signs[..., 0] - signs[..., 1]))

@@ -20,6 +20,9 @@ The algorithm is the paper's; this proof, its constants and the ε that they lea
 separator they give √T where the paper's abstract has T^{2/3}. Transductive: T^{3/4}, as there. Before the first round
 nothing is known, and every action is as likely: the 1.
 
+A class may be known by its oracle alone, `ContextualFTPL.of_oracle`: a leader costs one call of it, and so does each
+fresh draw.
+
 Syrgkanis, Krishnamurthy & Schapire (2016), "Efficient algorithms for adversarial contextual learning".
 
 >>> import numpy as np
@@ -32,21 +35,48 @@ Syrgkanis, Krishnamurthy & Schapire (2016), "Efficient algorithms for adversaria
 (array([0., 1.]), False)
 """
 
+from typing import Annotated
+
 import numpy as np
 
 from marginbandits.learners.base import Parts
 from marginbandits.learners.perturbed import PerturbedLearner
+from marginbandits.learners.perturbed_oracle import LONGEST, Given, PerturbedByOracle, Size
 from marginbandits.learners.policy_class import Columns
 from marginbandits.theory import Bound, perturbed_leader_regret
-from marginbandits.types import Array
+from marginbandits.types import Array, Oracle
+from marginbandits.validation import ActionCount, Instance, Integer, Seed, validated
 
-__all__ = ["ContextualFTPL"]
+__all__ = ["ContextualFTPL", "OracleFTPL"]
 
 _AT_ONCE = 16
 
 
 class ContextualFTPL(PerturbedLearner):
     """The leader of a past perturbed on a separator, or on the contexts to come; estimates by resampling."""
+
+    @classmethod
+    def of_oracle(
+        cls,
+        n_actions: int,
+        oracle: Oracle,
+        *,
+        contexts: Array,
+        size: int,
+        transductive: bool = False,
+        horizon: int = 1000,
+        seed: int | np.random.Generator | None = None,
+    ) -> "OracleFTPL":
+        """For a class known by its oracle, of at most `size` policies; `contexts` tell them apart, or are to come."""
+        return OracleFTPL(
+            n_actions,
+            oracle=oracle,
+            contexts=contexts,
+            size=size,
+            transductive=transductive,
+            horizon=horizon,
+            seed=seed,
+        )
 
     def bound(self) -> Bound:
         """What the theory promises over the horizon, once the class has met the contexts of X."""
@@ -88,3 +118,47 @@ class ContextualFTPL(PerturbedLearner):
             if len(found):
                 return min(done + int(found[0]) + 1, self._most)
         return self._most
+
+
+class OracleFTPL(PerturbedByOracle):
+    """`ContextualFTPL` for a class of at most `size` policies that is known by its oracle.
+
+    A round costs a call of it, and one more for each fresh draw: about K, and at most M. `contexts` are a separator, or
+    with `transductive` all those to come; nobody checks that they are.
+    """
+
+    @validated
+    def __init__(
+        self,
+        n_actions: ActionCount,
+        *,
+        oracle: Annotated[Oracle, Instance(Oracle)],
+        contexts: Given,
+        size: Size = 1000,
+        transductive: Annotated[bool, Instance(bool)] = False,
+        horizon: Annotated[int, Integer(1, LONGEST)] = 1000,
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(n_actions, oracle=oracle, contexts=contexts, size=size, horizon=horizon, seed=seed)
+        self.transductive = transductive
+        tuned = self.bound().parameters
+        self._rate, self._most = tuned["epsilon"], int(tuned["M"])
+
+    def bound(self) -> Bound:
+        """What the theory promises over the horizon, of an oracle that finds the least."""
+        return perturbed_leader_regret(
+            self.size, self.n_actions, self.horizon, len(self._often), transductive=self.transductive
+        )
+
+    def _perturbation(self, rng: np.random.Generator) -> Array:
+        return rng.laplace(0.0, 1.0 / self._rate, (len(self._often), self.n_actions))
+
+    def _charge(self, row: Array, action: int, loss: float, probability: float) -> float:
+        if not loss:
+            return 0.0
+        if self._learnt() == 1:  # the one round whose law was known
+            return loss / probability
+        for done in range(1, self._most):
+            if self._choice(self._led(self._perturbation(self._rng)), row) == action:
+                return loss * done
+        return loss * self._most

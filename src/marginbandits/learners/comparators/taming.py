@@ -11,16 +11,17 @@ and play Q̃^μ in epoch m + 1, Q̃ being Q with what is left of 1 on the policy
 scale it down while Σ Q(2K + b) > 2K; then, while some π has D_π = V_π - (2K + b_π) > 0, V_π the left side above and S_π
 the mean of 1/Q^μ(π(x) | x)², add (V_π + D_π)/(2(1 - Kμ) S_π) to Q(π). It ends within 4 ln(1/(Kμ))/μ additions.
 
-Regret is of order √(KT ln(TN/δ)) + K ln(TN/δ) with probability 1 - δ. With ψ = 100 that is about large T: low regret
-alone allows 2Kψμ a round, more than 1 up to millions of rounds, and till then play stays near uniform
-(`theory.taming_regret` has the numbers). A smaller `psi` plays better and has no theorem.
+Regret is of order √(KT ln(TN/δ)) + K ln(TN/δ) with probability 1 - δ (`theory.taming_regret` has the constants). With
+ψ = 100 that is about large T: low regret alone allows 2Kψμ a round, more than 1 up to millions of rounds, and till then
+play stays near uniform; with its constants the bound is vacuous up to hundreds of millions. So many can be played
+because the law is the same throughout an epoch (`play_epochs`). A smaller `psi` plays better and has no theorem.
 
 Ê_x is over the contexts so far, while policies tell at most `SAMPLE` of them apart; from then on over those. The
 calls of an ERM oracle are an enumeration here, of N. `Cover` is the online form for large classes.
 
 Agarwal, Hsu, Kale, Langford, Li & Schapire (2014), "Taming the monster: a fast and simple algorithm for contextual
-bandits". The optimisation problem, its solution, ψ and μ are the paper's as remembered; tests check both constraints
-after every epoch.
+bandits". The optimisation problem, its solution, ψ and μ are the paper's; tests check both constraints after every
+epoch.
 
 >>> import numpy as np
 >>> corners = np.array([[[1.0], [-1.0]], [[-1.0], [1.0]]])  # "always the first", "always the second", for x = 1
@@ -39,7 +40,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from marginbandits import laws
-from marginbandits.contexts import Batch
+from marginbandits.contexts import Batch, dense, per_action
 from marginbandits.features import MaybeFeatures
 from marginbandits.learners.base import Parts
 from marginbandits.learners.finite_class import Radius, Regressors
@@ -105,6 +106,43 @@ class ILOVETOCONBANDITS(PolicyLearner):
         bad, K2 = self._bad(), 2.0 * self.n_actions
         return float(self._q @ bad) - K2, float((self._inverse(self._q, 1) - K2 - bad).max())
 
+    def play_epochs(self, contexts: Array, rewarded: Array, rounds: int, rng: np.random.Generator) -> Array:
+        """Play so many independent rounds and learn from them, by whole epochs: billions, where contexts are few.
+
+        Each of the `contexts`, vectors, is as likely; `rewarded` says of each, and of each action, how likely a reward
+        of 1 is, the others being 0. Returns how often each action is played on each, in expectation by the laws.
+
+        Throughout an epoch the law stays as it is, so how often each action of each context is played, and rewarded, is
+        multinomial; and all that is kept of a round, a count of the context and r/p of policies, are sums. An epoch
+        leaves the learner as its rounds would, up to rounding; only their order is not drawn.
+
+        >>> corners = np.array([[[1.0], [-1.0]], [[-1.0], [1.0]]])
+        >>> agent = ILOVETOCONBANDITS(n_actions=2, regressors=corners, seed=0)
+        >>> agent.learn([1.0], agent.act([1.0]), loss=0.0)
+        >>> chances = np.array([[0.1, 0.9]])
+        >>> played = agent.play_epochs(np.array([[1.0]]), chances, 2**40 - 1, np.random.default_rng(0))
+        >>> agent.epoch, bool(played[0, 0] < 0.01 * played.sum())
+        (41, True)
+        """
+        if self._map is None:
+            raise ValueError("play_epochs must wait for the first round learnt: by its context the class is laid out")
+        rows = dense(self._map.transform(contexts))
+        columns = [self._column(per_action(one[None], self.n_actions)) for one in rows]
+        even, played = np.full(len(contexts), 1.0 / len(contexts)), np.zeros(rewarded.shape)
+        end = self._learnt() + rounds
+        while (now := self._learnt()) < end:
+            n = min(2**self.epoch, end) - now
+            laws_now, seen = np.asarray(self.laws(contexts)), rng.multinomial(n, even)
+            for at, column in enumerate(columns):
+                plays = rng.multinomial(seen[at], laws_now[at])
+                wins = np.array([rng.binomial(k, p) for k, p in zip(plays, rewarded[at], strict=True)])
+                self._rewards += (wins / laws_now[at])[column]
+                self._pool.add(column, int(seen[at]))
+                played[at] += seen[at] * laws_now[at]
+            self._rounds[0] += n
+            self._perhaps_end_epoch()
+        return played
+
     def _parts(self) -> Parts:
         self._rewards, self._q, self._best = zeros((3, self.n_policies))
         self._best[0] = 1.0
@@ -128,6 +166,10 @@ class ILOVETOCONBANDITS(PolicyLearner):
             self._journal.keep(array)
         plays = column == action
         self._rewards[plays] = np.minimum(self._rewards[plays] + (1.0 - loss) / probability, _FARTHEST)
+        self._perhaps_end_epoch()
+
+    def _perhaps_end_epoch(self) -> None:
+        """At a power of two, find what the next epoch plays."""
         rounds = self._learnt()
         if rounds & (rounds - 1) == 0:
             best = self._rewards == self._rewards.max()

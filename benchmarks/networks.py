@@ -4,13 +4,13 @@
     python benchmarks/networks.py FOLDER --to long.csv --mixture --rounds 10000 --sets long
     python benchmarks/networks.py FOLDER --to alone.csv --figure networks.png
     python benchmarks/ratios.py alone.csv --base "squared error"
-    python benchmarks/networks.py --speed --rounds 600 [--columns 64]
+    python benchmarks/networks.py --speed --rounds 600 [--columns 64] [--background]
     python benchmarks/networks.py --chains [--rounds 1797] [--draws 200]
 
 FOLDER has classification sets as `.npz` files of X and y. `--sets long` are all that have as many rows as there are
 rounds. One thread. A line is written as soon as a run has ended; what is there already is not run again, and a figure
 is drawn of what is there. `--speed` plays digits (64 numbers, or these again up to `--columns`; 10 actions) over and
-over, each time with other noise, by one core's own time, and by the clock where steps are made in the background.
+over, each time with other noise, with steps in the `--background` if that is asked for.
 `--chains` plays digits once with each sampler; then the networks take `--draws` times ten steps more on the rounds that
 were learnt, from where they are, and what is printed says how far the chains have mixed (`oracles.chains`).
 """
@@ -85,10 +85,13 @@ def draw(lines: Path, path: Path) -> None:
     drawn.savefig(path)
 
 
-def speed(n_rounds: int, columns: int) -> None:
-    """Rounds a second of one core's own time, and the share of what one product of large matrices reaches."""
+def speed(n_rounds: int, columns: int, *, background: bool) -> None:
+    """Rounds a second of one core's own time, and the share of what one product of large matrices reaches.
+
+    In the background, of the time of the thread that plays: what it waits for the other is not in it.
+    """
     rounds = [(np.resize(one.context, columns), one.losses) for one in mb.Classification.bundled("digits", seed=0)]
-    networks = mb.Networks()
+    networks = mb.Networks(background=background)
     weights = networks._shaped(len(rounds[0][0]) + 1, 10).dimension
     first = networks.n_networks * (len(rounds[0][0]) + 1) * networks.width  # whose inputs need no slopes
     work = 2.0 * networks.minibatch * (3 * weights - first)
@@ -100,22 +103,17 @@ def speed(n_rounds: int, columns: int) -> None:
         taken.append(time.process_time() - start)
     limit = 2.0 * 1024**3 / min(taken)
     without = mb.Mixture.usual(10, wide=10 * (columns + 201) ** 2 > mb.Mixture.WIDE, networks=False)
-    apart = mb.Networks(background=True)
     builds: dict[str, Callable[[], mb.Learner]] = {
         "HingeLMC(scores=Networks())": lambda: mb.HingeLMC(10, scores=networks, seed=0),
-        "  in the background": lambda: mb.HingeLMC(10, scores=apart, seed=0),
-        "Mixture, networks at work": lambda: mb.Mixture(10, experts=[*without, mb.NetworksExpert(after=1)], seed=0),
-        "  theirs in the background": lambda: mb.Mixture(
-            10, experts=[*without, mb.NetworksExpert(networks=apart, after=1)], seed=0
+        "Mixture, networks at work": lambda: mb.Mixture(
+            10, experts=[*without, mb.NetworksExpert(networks=networks, after=1)], seed=0
         ),
         "Mixture, networks asleep": lambda: mb.Mixture(10, seed=0),
         "Mixture, without networks": lambda: mb.Mixture(10, experts=without, seed=0),
     }
     for name, build in builds.items():
-        agent: Any = build()
-        rng, seconds, clock = np.random.default_rng(0), np.zeros(n_rounds), time.process_time
-        if "background" in name:
-            clock = time.perf_counter
+        agent, rng, seconds = build(), np.random.default_rng(0), np.zeros(n_rounds)
+        clock = time.thread_time if background else time.process_time
         for t in range(n_rounds):
             x, losses = rounds[t % len(rounds)]
             x = x + rng.standard_normal(len(x))
@@ -127,10 +125,7 @@ def speed(n_rounds: int, columns: int) -> None:
         print(
             f"{name:27} {1 / late.mean():,.0f} rounds/s in the later half; worst round of it {1e3 * late.max():.0f} ms"
         )
-        if "background" in name:
-            told = vars(agent._started[-1])["_ensemble"] if isinstance(agent, mb.Mixture) else agent._networks.ensemble
-            print(f"  {told.steps} steps in {n_rounds} rounds")
-        if name.startswith("HingeLMC"):
+        if name.startswith("HingeLMC") and not background:
             share = work / late.mean() / limit
             print(f"  {work / 1e6:.0f} million operations a step, {share:.0%} of {limit / 1e9:.0f} GFLOP/s of products")
 
@@ -158,6 +153,7 @@ def main() -> None:
     parser.add_argument("--figure", type=Path)
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--columns", type=int, default=64)
+    parser.add_argument("--background", action="store_true")
     parser.add_argument("--chains", action="store_true")
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--mixture", action="store_true")
@@ -166,7 +162,7 @@ def main() -> None:
     parser.add_argument("--sets", default=EIGHT)
     options = parser.parse_args()
     if options.speed:
-        speed(options.rounds, options.columns)
+        speed(options.rounds, options.columns, background=options.background)
         return
     if options.chains:
         chains(options.rounds, options.draws)

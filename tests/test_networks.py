@@ -16,8 +16,8 @@ from marginbandits.experts import networks as expert_module
 from marginbandits.oracles import ensembles
 from marginbandits.oracles.chains import Chains, chains
 from marginbandits.oracles.ensembles import Ensemble
-from marginbandits.oracles.leader import LinearLeader
-from marginbandits.oracles.network_erm import NetworkERM
+from marginbandits.oracles.leader import Followed, LinearLeader
+from marginbandits.oracles.network_erm import NetworkERM, NetworkLeader
 from marginbandits.scores.networks import Perceptrons
 from marginbandits.state import Field
 from marginbandits.surrogates import TWO_SIDED, two_sided_slope
@@ -508,6 +508,22 @@ def test_smooth_ftl_follows_networks_where_no_line_leads() -> None:
 
     networks = mb.Networks(n_networks=1, width=32, minibatch=32, rate=0.01)
     assert play(NetworkERM(0.3, networks=networks, passes=60)) < 0.7 * play(None)
+
+
+def test_leaders_of_networks_are_followed_by_scores_that_sum_to_zero() -> None:
+    """So a shift of all of a leader's scores is no other leader; one of a single action is."""
+    followed = Followed(NetworkERM(0.3, networks=mb.Networks(n_networks=2, width=8, minibatch=8), passes=3), 3, 2)
+    rng = np.random.default_rng(0)
+    rows, blocks = rng.standard_normal((40, 2)), rng.integers(3, size=40)
+    followed.refit(rows, blocks, (rows[:, 0] > 0).astype(float), np.ones(40))
+    before, leader = followed.scores(rows[:1], False), followed.leader
+    assert abs(before.sum()) < 1e-12
+    assert isinstance(leader, NetworkLeader)
+    biases = leader.shape.layers(leader.weights)[-1].biases
+    biases += 1.0
+    assert np.allclose(followed.scores(rows[:1], False), before, atol=1e-6)
+    biases[..., 0] += 1.0
+    assert not np.allclose(followed.scores(rows[:1], False), before, atol=1e-2)
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 5, 40])

@@ -39,6 +39,8 @@ SAMPLERS: dict[str, dict[str, Any]] = {
     "preconditioned, rate 0.0003": {"sampler": "preconditioned", "rate": 0.0003},
     "preconditioned, rate 0.001": {"sampler": "preconditioned", "rate": 0.001},
     "preconditioned, rate 0.003": {"sampler": "preconditioned", "rate": 0.003},
+    "preconditioned, temperature 0": {"sampler": "preconditioned", "rate": 0.003, "temperature": 0.0},
+    "preconditioned, rate 0.01": {"sampler": "preconditioned", "rate": 0.01},
 }
 Build = Callable[[mb.Classification, int], mb.Learner]
 

@@ -4,11 +4,15 @@
     python benchmarks/networks.py FOLDER --to long.csv --mixture --rounds 10000 --sets long
     python benchmarks/networks.py FOLDER --to alone.csv --figure networks.png
     python benchmarks/ratios.py alone.csv --base "squared error"
-    python benchmarks/networks.py --speed --rounds 600
+    python benchmarks/networks.py --speed --rounds 600 [--columns 64] [--background]
+    python benchmarks/networks.py --chains [--rounds 1797] [--draws 200]
 
 FOLDER has classification sets as `.npz` files of X and y. `--sets long` are all that have as many rows as there are
 rounds. One thread. A line is written as soon as a run has ended; what is there already is not run again, and a figure
-is drawn of what is there. `--speed` plays digits (64 numbers, 10 actions) over and over, each time with other noise.
+is drawn of what is there. `--speed` plays digits (64 numbers, or these again up to `--columns`; 10 actions) over and
+over, each time with other noise, with steps in the `--background` if that is asked for.
+`--chains` plays digits once with each sampler; then the networks take `--draws` times ten steps more on the rounds that
+were learnt, from where they are, and what is printed says how far the chains have mixed (`oracles.chains`).
 """
 
 import argparse
@@ -17,15 +21,27 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
 import numpy as np
 
 import marginbandits as mb
+from marginbandits.oracles import chains as mixing
 from marginbandits.pictures import figure
 
 EIGHT = "eeg_eye,mnist,covtype,weight_lifting,avila,electricity,letter,segmentation"
+SAMPLERS: dict[str, dict[str, Any]] = {
+    "bootstrap": {},
+    "langevin, rate 0.1": {"sampler": "langevin", "rate": 0.1},
+    "langevin, rate 0.3": {"sampler": "langevin", "rate": 0.3},
+    "preconditioned, rate 0.0003": {"sampler": "preconditioned", "rate": 0.0003},
+    "preconditioned, rate 0.001": {"sampler": "preconditioned", "rate": 0.001},
+    "preconditioned, rate 0.003": {"sampler": "preconditioned", "rate": 0.003},
+    "preconditioned, temperature 0": {"sampler": "preconditioned", "rate": 0.003, "temperature": 0.0},
+    "preconditioned, rate 0.01": {"sampler": "preconditioned", "rate": 0.01},
+}
 Build = Callable[[mb.Classification, int], mb.Learner]
 
 
@@ -71,10 +87,13 @@ def draw(lines: Path, path: Path) -> None:
     drawn.savefig(path)
 
 
-def speed(n_rounds: int) -> None:
-    """Rounds a second of one core's own time, and the share of what one product of large matrices reaches."""
-    rounds = [(one.context, one.losses) for one in mb.Classification.bundled("digits", seed=0)]
-    networks = mb.Networks()
+def speed(n_rounds: int, columns: int, *, background: bool) -> None:
+    """Rounds a second of one core's own time, and the share of what one product of large matrices reaches.
+
+    In the background, of the time of the thread that plays: what it waits for the other is not in it.
+    """
+    rounds = [(np.resize(one.context, columns), one.losses) for one in mb.Classification.bundled("digits", seed=0)]
+    networks = mb.Networks(background=background)
     weights = networks._shaped(len(rounds[0][0]) + 1, 10).dimension
     first = networks.n_networks * (len(rounds[0][0]) + 1) * networks.width  # whose inputs need no slopes
     work = 2.0 * networks.minibatch * (3 * weights - first)
@@ -85,29 +104,48 @@ def speed(n_rounds: int) -> None:
         square @ square
         taken.append(time.process_time() - start)
     limit = 2.0 * 1024**3 / min(taken)
-    without = mb.Mixture.usual(10, networks=False)
+    without = mb.Mixture.usual(10, wide=10 * (columns + 201) ** 2 > mb.Mixture.WIDE, networks=False)
     builds: dict[str, Callable[[], mb.Learner]] = {
         "HingeLMC(scores=Networks())": lambda: mb.HingeLMC(10, scores=networks, seed=0),
-        "Mixture, networks at work": lambda: mb.Mixture(10, experts=[*without, mb.NetworksExpert(after=1)], seed=0),
+        "Mixture, networks at work": lambda: mb.Mixture(
+            10, experts=[*without, mb.NetworksExpert(networks=networks, after=1)], seed=0
+        ),
         "Mixture, networks asleep": lambda: mb.Mixture(10, seed=0),
         "Mixture, without networks": lambda: mb.Mixture(10, experts=without, seed=0),
     }
     for name, build in builds.items():
         agent, rng, seconds = build(), np.random.default_rng(0), np.zeros(n_rounds)
+        clock = time.thread_time if background else time.process_time
         for t in range(n_rounds):
             x, losses = rounds[t % len(rounds)]
             x = x + rng.standard_normal(len(x))
-            start = time.process_time()
+            start = clock()
             decision = agent.act(x)
             agent.learn(x, decision, losses[decision.action])
-            seconds[t] = time.process_time() - start
+            seconds[t] = clock() - start
         late = seconds[n_rounds // 2 :]
         print(
             f"{name:27} {1 / late.mean():,.0f} rounds/s in the later half; worst round of it {1e3 * late.max():.0f} ms"
         )
-        if name.startswith("HingeLMC"):
+        if name.startswith("HingeLMC") and not background:
             share = work / late.mean() / limit
             print(f"  {work / 1e6:.0f} million operations a step, {share:.0%} of {limit / 1e9:.0f} GFLOP/s of products")
+
+
+def chains(n_rounds: int, draws: int) -> None:
+    """What each sampler loses on digits, and how its chains mix from there on."""
+    print(f"{'':33} loss  R̂ median  largest  ESS  spread  deviation  agree")
+    for name, more in SAMPLERS.items():
+        env = mb.Classification.bundled("digits", seed=0, n_rounds=n_rounds)
+        agent = mb.HingeLMC(env.n_actions, scores=mb.Networks(**more), seed=0)
+        loss = mb.simulate(agent, env, laws=False).losses.mean()
+        assert agent._networks is not None  # there was a round
+        found = mixing.chains(agent._networks.ensemble, draws=draws, every=10)
+        print(
+            f"{name:32} {loss:.3f}  {found.r_hat:9.2f}  {found.largest_r_hat:7.2f}  {found.ess:3.0f}  "
+            f"{found.spread:6.1f}  {found.deviation:9.2f}  {found.agreement:5.0%}",
+            flush=True,
+        )
 
 
 def main() -> None:
@@ -116,13 +154,20 @@ def main() -> None:
     parser.add_argument("--to", type=Path, default=Path("networks.csv"))
     parser.add_argument("--figure", type=Path)
     parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--columns", type=int, default=64)
+    parser.add_argument("--background", action="store_true")
+    parser.add_argument("--chains", action="store_true")
+    parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--mixture", action="store_true")
     parser.add_argument("--rounds", type=int, default=8000)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--sets", default=EIGHT)
     options = parser.parse_args()
     if options.speed:
-        speed(options.rounds)
+        speed(options.rounds, options.columns, background=options.background)
+        return
+    if options.chains:
+        chains(options.rounds, options.draws)
         return
     if options.figure:
         draw(options.to, options.figure)

@@ -62,7 +62,7 @@ SMALL: dict[str, list[str]] = {
     "python benchmarks/mixture.py": ["--rounds", "40"],
     "python benchmarks/mixture_parts.py": ["--rounds", "20"],
     "python benchmarks/multiclass.py": ["--rounds", "20", "--seeds", "2"],
-    "python benchmarks/networks.py": ["--rounds", "30", "--sets", "long"],
+    "python benchmarks/networks.py": ["--rounds", "30", "--sets", "long", "--draws", "4", "--columns", "64"],
     "python benchmarks/networks_batched.py": ["--rounds", "4", "--learners", "1,2"],
     "python benchmarks/off_policy_learning.py": ["--methods", "best constant,MarginPolicy,weighted logistic"],
     "python benchmarks/open_bandit.py": [],

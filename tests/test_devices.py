@@ -77,7 +77,7 @@ def far(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("far")
-@pytest.mark.parametrize("sampler", ["bootstrap", "langevin"])
+@pytest.mark.parametrize("sampler", ["bootstrap", "langevin", "preconditioned"])
 def test_what_is_far_is_as_if_it_were_near(sampler: str) -> None:
     assert _apart("torch:cpu", sampler=sampler) < TOLERANCE
     assert _apart("torch:cpu", sampler=sampler, rate=0.0031) > TOLERANCE  # the comparison can fail
@@ -225,7 +225,7 @@ def test_room_to_work_in_counts() -> None:
 
 
 @needs_torch
-@pytest.mark.parametrize("sampler", ["bootstrap", "langevin"])
+@pytest.mark.parametrize("sampler", ["bootstrap", "langevin", "preconditioned"])
 def test_pytorch_on_the_cpu_agrees_with_numpy_and_with_itself(sampler: str) -> None:
     scores = _small(sampler=sampler, norm=3.0, device="torch:cpu")
     assert _apart("torch:cpu", sampler=sampler, norm=3.0) < TOLERANCE

@@ -61,7 +61,7 @@ def test_what_a_body_needs_is_said() -> None:
 
 
 @needs_torch
-@pytest.mark.parametrize("sampler", ["bootstrap", "langevin"])
+@pytest.mark.parametrize("sampler", ["bootstrap", "langevin", "preconditioned"])
 def test_a_perceptron_as_a_body_steps_as_our_own(sampler: str) -> None:
     """From the same weights, one step of 100 rounds is the same within 1e-5, whoever computes it."""
     ours = mb.Networks(n_networks=3, width=16, depth=1, minibatch=32, sampler=sampler)
@@ -91,7 +91,7 @@ def test_a_perceptron_as_a_body_steps_as_our_own(sampler: str) -> None:
             one.learn(x, action, float((x[0] * x[1] > 0) != (action == 1)))
         if sampler == "bootstrap":
             assert apart() < 1e-5
-    if sampler == "langevin":  # noise falls on other weights: only what moves by slopes can be compared
+    if sampler != "bootstrap":  # noise falls on other weights: only what moves by slopes can be compared
         rows = np.arange(32)
         slopes = np.empty_like(near.parameters)
         hand_over(slopes, near._gradient(rows))
@@ -210,6 +210,27 @@ def test_images_go_through_a_convolution_and_actions_come_and_go() -> None:
     agent.retire_action("a")
     assert np.allclose(agent.predict(image), before[1:], atol=1e-6)
     assert (agent.predict(image) == agent.predict(image)).all()  # no dropout
+
+
+@needs_torch
+def test_a_body_is_given_images_as_they_are() -> None:
+    """The same as a body that gives rows their shape itself, and is refused where rows have other columns."""
+    import torch
+
+    def body() -> list[Any]:
+        torch.manual_seed(0)
+        return [torch.nn.Conv2d(1, 4, 3, stride=2), torch.nn.ReLU(), torch.nn.Flatten()]
+
+    own = mb.HingeLMC(2, scores=_networks(torch.nn.Sequential(*body()), image=(1, 8, 8)), seed=0)
+    usual = mb.HingeLMC(2, scores=_networks(torch.nn.Sequential(torch.nn.Unflatten(1, (1, 8, 8)), *body())), seed=0)
+    for x in np.random.default_rng(0).random((40, 1, 8, 8)):
+        own.learn(x, own.act(x), 0.0)
+        usual.learn(x.ravel(), usual.act(x.ravel()), 0.0)
+    assert own.predict(x).tolist() == usual.predict(x.ravel()).tolist()
+    assert mb.loads(own.dumps(), body=torch.nn.Sequential(*body())).dumps() == own.dumps()
+    wide = mb.HingeLMC(2, scores=_networks(torch.nn.Sequential(*body()), image=(1, 8, 8)), features="raw", seed=0)
+    with pytest.raises(ValueError, match="body cannot learn from rows of 65 columns"):
+        wide.learn(x, mb.Decision(0, 0.5), 0.0)
 
 
 @needs_torch

@@ -1,5 +1,7 @@
 """Networks: gradients against differences, chains against quadrature, learners against their contract."""
 
+import functools
+import itertools
 import math
 from typing import Any
 
@@ -11,9 +13,11 @@ import pytest
 import marginbandits as mb
 from marginbandits.checks import LEARNER_CHECKS, check_expert, check_oracle
 from marginbandits.experts import networks as expert_module
+from marginbandits.oracles import ensembles
+from marginbandits.oracles.chains import Chains, chains
 from marginbandits.oracles.ensembles import Ensemble
-from marginbandits.oracles.leader import LinearLeader
-from marginbandits.oracles.network_erm import NetworkERM
+from marginbandits.oracles.leader import Followed, LinearLeader
+from marginbandits.oracles.network_erm import NetworkERM, NetworkLeader
 from marginbandits.scores.networks import Perceptrons
 from marginbandits.state import Field
 from marginbandits.surrogates import TWO_SIDED, two_sided_slope
@@ -117,40 +121,107 @@ def test_a_norm_bounds_what_enters_each_unit_and_so_the_scores() -> None:
 # Chains. The tolerance is about four standard errors of 500 independent chains: one seed in 10,000 fails.
 
 
-def _chains(noise: float) -> tuple[Any, Any]:
-    """Mean and second moment of a score, by 500 chains of a network of four parameters and by quadrature."""
-    xs, losses = np.array([-1.0, -0.5, 0.5, 1.0]), np.array([1.0, 1.0, 0.0, 0.0])
+XS, LOSSES = np.array([-1.0, -0.5, 0.5, 1.0]), np.array([1.0, 1.0, 0.0, 0.0])
+RATES = {"langevin": 0.05, "preconditioned": 0.02}
+
+
+def _few(sampler: str = "langevin", n_networks: int = 500, noise: float = 1.0, rate: float | None = None) -> Ensemble:
+    """Networks of four parameters, which were told four rounds and have not moved."""
     recipe = mb.Networks(
-        n_networks=500, width=1, depth=1, minibatch=32, sampler="langevin", rate=0.05, temperature=noise
+        n_networks=n_networks,
+        width=1,
+        depth=1,
+        minibatch=32,
+        sampler=sampler,
+        rate=rate or RATES[sampler],
+        temperature=noise,
     )
     told = Ensemble(recipe, n_features=1, n_outputs=1, seed=0, begin=10**6)
-    for x, loss in zip(xs, losses, strict=True):
+    for x, loss in zip(XS, LOSSES, strict=True):
         told.learn(np.array([x]), 0, float(loss))
-    chance = np.random.default_rng(0)
+    return told
+
+
+@functools.cache
+def _exact() -> Array:
+    """Mean and second moment of a score under the posterior, by quadrature over the four parameters."""
+    grid = np.linspace(-4.5, 4.5, 46)
+    w, b, v, c = np.meshgrid(grid, grid, grid, grid, indexing="ij", sparse=True)
+    potential = (w**2 + b**2 + v**2 + c**2) / 2
+    for x, loss in zip(XS, LOSSES, strict=True):
+        potential = potential + _cost("squared_hinge", v * np.maximum(w * x + b, 0) + c, loss, 1.0)
+    weight = np.exp(-potential)
+    score = v * np.maximum(0.75 * w + b, 0) + c
+    return np.array([(weight * score**k).sum() / weight.sum() for k in (1, 2)])
+
+
+def _drawn(sampler: str, noise: float) -> Array:
+    """The same of 500 chains."""
+    told, chance = _few(sampler, noise=noise), np.random.default_rng(0)
     for _ in range(1500):
         told.journal.begin()
         told._step(chance)
     drawn = told.scores(np.array([[0.75]])).ravel().astype(float)
-    grid = np.linspace(-4.5, 4.5, 46)
-    w, b, v, c = np.meshgrid(grid, grid, grid, grid, indexing="ij", sparse=True)
-    potential = (w**2 + b**2 + v**2 + c**2) / 2
-    for x, loss in zip(xs, losses, strict=True):
-        potential = potential + _cost("squared_hinge", v * np.maximum(w * x + b, 0) + c, loss, 1.0)
-    weight = np.exp(-potential)
-    score = v * np.maximum(0.75 * w + b, 0) + c
-    exact = [(weight * score**k).sum() / weight.sum() for k in (1, 2)]
-    return np.array([drawn.mean(), (drawn**2).mean()]), np.array(exact)
+    return np.array([drawn.mean(), (drawn**2).mean()])
 
 
-def test_langevin_chains_of_a_network_are_draws_of_its_posterior() -> None:
-    drawn, exact = _chains(1.0)
-    assert np.allclose(drawn, exact, rtol=0.1, atol=0.1)
+def _agree(drawn: Array) -> bool:
+    return np.allclose(drawn, _exact(), rtol=0.1, atol=0.1)
 
 
+@pytest.mark.parametrize("sampler", RATES)
+def test_langevin_chains_of_a_network_are_draws_of_its_posterior(sampler: str) -> None:
+    assert _agree(_drawn(sampler, 1.0))
+
+
+@pytest.mark.parametrize("sampler", RATES)
 @pytest.mark.parametrize("noise", [0.5, 1.5])
-def test_chains_of_another_temperature_are_not(noise: float) -> None:
-    drawn, exact = _chains(noise)
-    assert not np.allclose(drawn, exact, rtol=0.1, atol=0.1)
+def test_chains_of_another_temperature_are_not(noise: float, sampler: str) -> None:
+    assert not _agree(_drawn(sampler, noise))
+
+
+def test_nor_are_those_whose_slopes_alone_are_preconditioned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise must be scaled by the root of what slopes are scaled by: with noise as it was the law is another."""
+
+    def uncorrected(parameters: Any, squares: Any, gradient: Any, noise: Any, *given: Any) -> None:
+        rate, temperature, rounds, _, out, _ = given
+        langevin(parameters, squares, gradient, 0 * noise, *given)
+        out += temperature * math.sqrt(2.0 * rate / rounds) * noise
+
+    langevin = ensembles.langevin
+    monkeypatch.setattr(ensembles, "langevin", uncorrected)
+    assert not _agree(_drawn("preconditioned", 1.0))
+
+
+def _mixing(rate: float) -> Chains:
+    """Of eight chains that have moved 1,000 steps, and then 2,000 more."""
+    told = next(itertools.islice(_few(n_networks=8, rate=rate).moved_on(), 999, None))
+    return chains(told, draws=200, every=10)
+
+
+def test_chains_that_mix_say_so_and_others_do_not() -> None:
+    mixed, stuck = _mixing(0.05), _mixing(1e-5)
+    assert mixed.r_hat < 1.1 < 2.0 < stuck.r_hat
+    assert mixed.ess > 10 * stuck.ess
+    assert 0.5 < mixed.spread < 2.0 < 5.0 < stuck.spread
+    assert math.isnan(mixed.agreement)  # there is one score
+
+
+def test_a_learner_says_how_its_networks_mix_and_stays_as_it_is() -> None:
+    agent = mb.HingeLMC(2, scores=_small(sampler="preconditioned"), seed=0)
+    with pytest.raises(ValueError, match="after the first learn"):
+        agent.chains()
+    _play(agent, 100)
+    before = agent.dumps()
+    found = agent.chains()
+    assert found.steps == 1000
+    assert 0.0 <= found.agreement <= 1.0 <= found.r_hat <= found.largest_r_hat
+    assert found == agent.chains()
+    assert agent.dumps() == before
+    linear = mb.HingeLMC(2, seed=0)
+    _play(linear, 5)
+    with pytest.raises(ValueError, match=r"chains are those of scores=Networks\(\)"):
+        linear.chains()
 
 
 # The learner.
@@ -160,11 +231,14 @@ def _small(**more: Any) -> mb.Networks:
     return mb.Networks(**{"n_networks": 3, "width": 16, "minibatch": 32, **more})
 
 
-@pytest.mark.parametrize("sampler", ["bootstrap", "langevin"])
+PLAYED = {"bootstrap": 0.003, "langevin": 0.1, "preconditioned": 0.003}
+"""Samplers, and rates at which they learn within some hundred rounds."""
+
+
+@pytest.mark.parametrize("sampler", PLAYED)
 @pytest.mark.parametrize("check", LEARNER_CHECKS)
 def test_the_learner_keeps_the_contract(check: str, sampler: str) -> None:
-    rate = 0.003 if sampler == "bootstrap" else 0.1
-    scores = _small(sampler=sampler, rate=rate)
+    scores = _small(sampler=sampler, rate=PLAYED[sampler])
     LEARNER_CHECKS[check](lambda **more: mb.HingeLMC(**{"n_actions": 3, "seed": 0, "scores": scores, **more}))
 
 
@@ -186,6 +260,49 @@ def test_it_learns_what_no_line_can() -> None:
     found = agent.diagnostics()
     assert found.agreement > 0.8
     assert 0.1 < found.beyond <= 1.0
+
+
+@pytest.mark.parametrize("surrogate", TWO_SIDED)
+@pytest.mark.parametrize("sampler", PLAYED)
+def test_whole_runs_learn_and_go_on_bit_for_bit_from_a_file(sampler: str, surrogate: str) -> None:
+    """A fair coin loses less than 0.35 of 150 rounds once in 8,000 runs."""
+    agent = mb.HingeLMC(2, scores=_small(sampler=sampler, rate=PLAYED[sampler]), surrogate=surrogate, seed=0)
+    _played(agent, 150, seed=0)
+    again = mb.loads(agent.dumps())
+    (lost, laws), (same, as_before) = _played(agent, 150, seed=1), _played(again, 150, seed=1)
+    assert lost == same < 0.35
+    assert np.array_equal(laws, as_before)
+    assert agent.dumps() == again.dumps()
+
+
+def _played(agent: mb.Learner, n: int, seed: int) -> tuple[float, Array]:
+    """Mean loss, and all laws, where a line tells which of two actions is right."""
+    lost, laws = 0.0, []
+    for x in np.random.default_rng(seed).uniform(-1, 1, (n, 2)):
+        decision = agent.act(x)
+        loss = float((x[0] > 0.2 * x[1]) != (decision.action == 1))
+        agent.learn(x, decision, loss)
+        lost += loss / n
+        laws.append(decision.distribution)
+    return lost, np.array(laws)
+
+
+def test_a_shift_of_all_scores_changes_nothing_that_is_played() -> None:
+    """So they may be taken to sum to zero, as long as none is beyond the margin; beyond it scores are cut."""
+    agent: Any = mb.HingeLMC(3, scores=_small(), margin=20.0, hope=0.1, seed=0)
+    rng = np.random.default_rng(0)
+    for x in rng.uniform(-1, 1, (100, 2)):
+        decision = agent.act(x)
+        agent.learn(x, decision, float(decision.action != np.searchsorted([-0.3, 0.3], x[0])))
+    probes = rng.uniform(-1, 1, (50, 2))
+    before, told = agent.laws(probes), agent._networks.ensemble
+    scores = told.scores(agent._map.transform(probes))
+    biases = told.shape.layers(told.parameters)[-1].biases
+    for shift, same in ((1.0, True), (-1.0, True), (100.0, False)):
+        assert np.abs(scores + shift).max() < 20.0 or not same
+        biases += shift
+        assert np.array_equal(agent.laws(probes), before) == same
+        biases -= shift
 
 
 def test_weights_that_are_no_numbers_are_refused_and_nothing_has_happened() -> None:
@@ -233,6 +350,27 @@ def test_embeddings_of_many_columns_are_learnt() -> None:
     assert np.mean(lost[200:]) < 0.5 / 3
 
 
+def test_images_are_taken_as_arrays_where_their_shape_is_said() -> None:
+    """One as a context, one for each action, several at once: the same as of their numbers, one after the other."""
+    scores, rng = _small(image=(4, 3, 2)), np.random.default_rng(0)
+    images, flat = mb.HingeLMC(3, scores=scores, seed=0), mb.HingeLMC(3, scores=_small(), seed=0)
+    each, own = mb.HingeLMC(3, scores=scores, seed=0), mb.HingeLMC(3, scores=_small(), seed=0)
+    for t in range(40):
+        x = rng.random((3, 4, 3, 2)).astype(np.float32)
+        for agent, context in ((images, x[0]), (flat, x[0].ravel()), (each, x), (own, x.reshape(3, -1))):
+            agent.learn(context, agent.act(context), float(t % 2))
+    some = rng.random((5, 4, 3, 2))
+    assert np.array_equal(images.laws(some), flat.laws(some.reshape(5, -1)))
+    assert np.array_equal(images.laws(list(some)), images.laws(some.reshape(5, -1)))
+    assert np.array_equal(each.law(some[:3]), own.law(some[:3].reshape(3, -1)))
+    assert np.array_equal(each.laws(some[None, :3]), own.laws(some[None, :3].reshape(1, 3, -1)))
+    again = mb.loads(images.dumps())
+    assert np.array_equal(again.law(some[0]), images.law(some[0].ravel()))
+    assert again.dumps() == images.dumps()
+    with pytest.raises(ValueError, match=r"must be of shape \(4, 3, 2\), or have 24 numbers each, got shape \(4, 3\)"):
+        images.act(some[0, :, :, 0])
+
+
 def test_an_image_is_its_pixels_and_that_is_said() -> None:
     agent = mb.HingeLMC(3, scores=_small(), seed=0)
     image = np.random.default_rng(0).random((8, 8, 3))
@@ -276,6 +414,28 @@ def test_networks_join_and_are_believed_where_they_fit(monkeypatch: pytest.Monke
     again = mb.loads(agent.dumps())
     assert _play(agent, 50, seed=2) == _play(again, 50, seed=2)
     assert agent.dumps() == again.dumps()
+
+
+def _joins(columns: int, actions: int) -> tuple[int, int]:
+    """Every how many rounds the usual networks take a step, and the round after which they are asked."""
+    every = mb.NetworksExpert()._start(actions, columns + 1)._ensemble.every
+    return every, every * math.ceil(2500 / every) + expert_module.WARM * every
+
+
+def test_networks_join_after_the_round_that_is_stated() -> None:
+    """By the rule, which docs/networks.md states for these; and in play."""
+    assert _joins(14, 2) == _joins(19, 2) == (1, 3000)
+    assert _joins(64, 10) == (2, 3500)
+    assert _joins(784, 10) == (7, 6006)
+    assert _joins(1500, 2) == (11, 8008)
+    for every, last in ((1, 3000), (7, 6006)):
+        small = mb.Networks(n_networks=1, width=2, depth=1, minibatch=4, every=every)
+        agent = mb.Mixture(2, experts=[mb.RidgeExpert(), mb.NetworksExpert(networks=small)], seed=0)
+        for t, x in enumerate(np.random.default_rng(0).uniform(-1, 1, (last, 1))):
+            if t == last - 1:
+                assert agent.weights().tolist() == [1.0, 0.0]
+            agent.learn(x, mb.Decision(t % 2, 0.5), float(t % 2))
+        assert agent.weights()[1] > 0.0
 
 
 class _Sleeper(mb.Expert):
@@ -348,6 +508,22 @@ def test_smooth_ftl_follows_networks_where_no_line_leads() -> None:
 
     networks = mb.Networks(n_networks=1, width=32, minibatch=32, rate=0.01)
     assert play(NetworkERM(0.3, networks=networks, passes=60)) < 0.7 * play(None)
+
+
+def test_leaders_of_networks_are_followed_by_scores_that_sum_to_zero() -> None:
+    """So a shift of all of a leader's scores is no other leader; one of a single action is."""
+    followed = Followed(NetworkERM(0.3, networks=mb.Networks(n_networks=2, width=8, minibatch=8), passes=3), 3, 2)
+    rng = np.random.default_rng(0)
+    rows, blocks = rng.standard_normal((40, 2)), rng.integers(3, size=40)
+    followed.refit(rows, blocks, (rows[:, 0] > 0).astype(float), np.ones(40))
+    before, leader = followed.scores(rows[:1], False), followed.leader
+    assert abs(before.sum()) < 1e-12
+    assert isinstance(leader, NetworkLeader)
+    biases = leader.shape.layers(leader.weights)[-1].biases
+    biases += 1.0
+    assert np.allclose(followed.scores(rows[:1], False), before, atol=1e-6)
+    biases[..., 0] += 1.0
+    assert not np.allclose(followed.scores(rows[:1], False), before, atol=1e-2)
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 5, 40])

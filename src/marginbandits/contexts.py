@@ -229,7 +229,7 @@ def read_one(context: Any, shape: Shape | None) -> tuple[Rows, bool]:
     else:
         x = read_numbers("context", context)
     if x.ndim not in (1, 2) or x.size == 0:
-        hint = ": give an image as a vector, image.ravel()" * (x.ndim > 2)
+        hint = ": give an image as a vector, image.ravel(), or say Networks(image=shape)" * (x.ndim > 2)
         raise ValueError(f"context must be a vector or a matrix of one row per action, got shape {x.shape}{hint}")
     together = x.ndim == 2
     if not x.flags.c_contiguous:

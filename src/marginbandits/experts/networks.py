@@ -9,7 +9,9 @@ The prediction of an action is the mean over the networks of (1 + s/γ)/2 within
 it may be is left for others to say: the deviation of networks that were taught the same rounds explores too little.
 
 A step costs three products of all weights with a minibatch. There is one every `every` rounds, and rarer ones where
-networks are so wide that a round would cost more than `ROOM` multiplications otherwise.
+networks are so wide that a round would cost more than `ROOM` multiplications otherwise. With one every k rounds the
+501st is made in round k⌈after/k⌉ + 500k, and they are asked from the next one on: 3,001 where k is 1. In the background
+(`Networks`) that is when they join at the earliest.
 
 See `oracles.ensembles` for how they learn.
 

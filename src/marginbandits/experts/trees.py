@@ -33,8 +33,8 @@ import numpy.typing as npt
 
 from marginbandits.contexts import Batch, dense
 from marginbandits.experts.expert import Expert
-from marginbandits.experts.later import Later
 from marginbandits.features import Identity, Maps
+from marginbandits.later import Later
 from marginbandits.oracles.extra_trees import Forest, grow, joined, walk
 from marginbandits.state import COUNT, Field, zeros
 from marginbandits.types import Array

@@ -50,6 +50,7 @@ from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.early import Round
 from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.saving import describe
+from marginbandits.scores import Networks
 from marginbandits.state import COUNT, Field, Record
 from marginbandits.types import Array, Mask
 from marginbandits.validation import ActionCount, Instance, ListOf, OneOf, Real, validated
@@ -116,14 +117,14 @@ class Mixture(Learner):
 
         Without those that know that one is right where contexts are `wide`, for they move every action in every round.
         Where there are more than `MANY` actions these borrow their widths: what they would say themselves is near 0 for
-        every action that is not likely yet. In the `background`, trees are fitted while rounds go on: none waits, and
-        the same seed is no longer the same run.
+        every action that is not likely yet. In the `background`, trees are fitted, and networks take their steps, while
+        rounds go on: none waits, and the same seed is no longer the same run.
         """
         curve = Chain([Standardise(bias=False), Concatenate([Bias(), Fourier(200)])])  # "fourier", but for 100 columns
         by_squares = [RidgeExpert(), RidgeExpert(features=curve), TreesExpert(background=background)]
         alpha = 1.0 if n_actions <= MANY else None
         one_right = [OneRightExpert(features=features, alpha=alpha) for features in ("raw", curve)]
-        joining = [NetworksExpert()] if networks else []
+        joining = [NetworksExpert(networks=Networks(background=background))] if networks else []
         return [*by_squares, *([] if wide else one_right), *joining]
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:

@@ -2,9 +2,13 @@
 
 A mapping is one context; a list of mappings has one for each action, as a matrix has rows. Where several contexts are
 wanted, mappings are contexts, and so are the rows of a data frame whose columns are not all numbers.
+
+Where contexts are images, a learner says of what shape: an array of it is one context, its numbers one after the other,
+and one with an axis more has an image for each action. The numbers of one, as a vector, are taken as well.
 """
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +16,7 @@ import numpy as np
 import scipy.sparse
 
 from marginbandits import frames
-from marginbandits.contexts import Batch, Rows, Shape, read_many, read_one, refuse_width, several
+from marginbandits.contexts import Batch, Rows, Shape, read_many, read_numbers, read_one, refuse_width, several
 from marginbandits.features import Given, Table
 from marginbandits.learners.offers import INTERACTIONS, Offered
 
@@ -26,13 +30,14 @@ class Reader:
         self.table = features if isinstance(features, Table) else Table(interactions=INTERACTIONS)
         self.declared = isinstance(features, Table)
         self.refusing = refusing  # the name of a learner that takes no names
+        self.image: Sequence[int] | None = None  # the shape of a context that has more axes than one
 
     def one(self, context: Any, shape: Shape | None) -> tuple[Rows, bool]:
         """The rows of a context, checked, and whether there is one for each action."""
         if isinstance(context, Offered):
             return refuse_width(self._offered("context", context), True, shape), True
         if isinstance(context, np.ndarray) or scipy.sparse.issparse(context):
-            return read_one(context, shape)
+            return read_one(context if self.image is None else self._flat("context", context), shape)
         if isinstance(context, Mapping):
             return refuse_width(self._codes("context", [context]), False, shape), False
         if isinstance(context, list | tuple) and context and isinstance(context[0], Mapping):
@@ -41,7 +46,7 @@ class Reader:
             return self.one(dict(context.items()), shape)
         if context is None:
             raise ValueError("context must be numbers, or names and values ({} says nothing), got None")
-        return read_one(context, shape)
+        return read_one(context if self.image is None else self._flat("context", context), shape)
 
     def offers(self, offers: Sequence[Offered], shape: Shape | None) -> Batch:
         """All of these in one go; an error where one of them is refused does not say which."""
@@ -67,7 +72,19 @@ class Reader:
         if isinstance(first, list | tuple) and first and isinstance(first[0], Mapping):
             each = [refuse_width(self._rows("contexts", one), True, shape) for one in contexts]
             return each, None, True
-        return read_many(contexts, shape)
+        return read_many(contexts if self.image is None else self._flat("contexts", contexts), shape)
+
+    def _flat(self, name: str, values: Any) -> Any:
+        """Images with all axes of each made one; what is as long stays as it is."""
+        if scipy.sparse.issparse(values):
+            return values
+        assert self.image is not None  # who calls this has looked
+        x, image, size = read_numbers(name, values), tuple(self.image), math.prod(self.image)
+        if x.shape[-len(image) :] == image:
+            return x.reshape(*x.shape[: -len(image)], size)
+        if x.shape[-1:] == (size,) or not x.size:
+            return x
+        raise ValueError(f"{name} must be of shape {image}, or have {size} numbers each, got shape {x.shape}")
 
     def _rows(self, name: str, contexts: Any) -> Rows:
         for position, one in enumerate(several(name, contexts)):

@@ -16,7 +16,7 @@ the same (`restored`), whatever its weights are by then.
 """
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -83,8 +83,17 @@ class Modules:
     exact: npt.DTypeLike = np.float32
     """The precision that scores are computed in where rows are to score as they do in a batch."""
 
-    def __init__(self, body: Any, device: Device, n_networks: int, n_inputs: int, n_outputs: int) -> None:
+    def __init__(
+        self,
+        body: Any,
+        device: Device,
+        n_networks: int,
+        n_inputs: int,
+        n_outputs: int,
+        image: Sequence[int] | None = None,
+    ) -> None:
         self.device, self.n_networks, self.sizes = device, n_networks, (n_inputs, n_outputs)
+        self.seen = image or (n_inputs,)  # what the body is given of each row
         self.recipe, self.body = body, copy.deepcopy(body)
         trained = {name: one for name, one in body.named_parameters() if one.requires_grad}
         self.first = {name: device.here(one).copy() for name, one in trained.items()}
@@ -158,8 +167,10 @@ class Modules:
         # Copies, because a module may write into what it is given.
         fixed = {name: one.to(x.device, copy=True) for name, one in _named(self.body).items() if name not in weights}
 
+        given = x.reshape(len(x), *self.seen)
+
         def one(own: Any) -> Any:
-            return torch.func.functional_call(self.body, (own, fixed), (x,))
+            return torch.func.functional_call(self.body, (own, fixed), (given,))
 
         return torch.func.vmap(one)(weights) if weights else one({}).expand(self.n_networks, -1, -1)
 

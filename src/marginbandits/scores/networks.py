@@ -6,9 +6,10 @@
 Forward and backward are a dozen products of E x n x width arrays, which any library of arrays does that follows the
 array API standard: NumPy's, or PyTorch's on its devices (`scores.devices`).
 
-Only differences of scores are played, so they may be taken to sum to zero at no cost, as the paper's class has it
-(`surrogates.centred`). With a `norm`, the (1, ∞) group norm of every layer is kept at most that: the sum of
-what enters each unit, weights and bias, in absolute value. That is the class of `theory.networks`, and bounds scores by
+Where no score is beyond the margin only differences are played, so they may be taken to sum to zero at no cost, as the
+paper's class has it (`surrogates.centred`). With a `norm`, the (1, ∞) group norm of every layer is kept at most that:
+the sum of what enters each unit, weights and bias, in absolute value. That is the class of `theory.networks`, and
+bounds scores by
 
     |f(x)_a| <= norm^{D+1} max(1, max_j |x_j|)   if norm >= 1.
 
@@ -33,7 +34,7 @@ import numpy.typing as npt
 from marginbandits.saving import Part
 from marginbandits.scores.devices import CPU, NAMES, Device, device
 from marginbandits.state import zeros
-from marginbandits.validation import Choice, Instance, Integer, OneOf, Real, validated
+from marginbandits.validation import Choice, Instance, Integer, ListOf, OneOf, Real, validated
 
 __all__ = ["Networks", "Perceptrons", "namespace"]
 
@@ -58,11 +59,14 @@ class Networks(Part):
 
     A step looks at the newest `NEWEST` rounds and at others of the last `memory`, `minibatch` together; there is one
     every `every` rounds. With `sampler="bootstrap"` each network counts each round as often as a Poisson variable of
-    mean 1 says, and AdamW moves it by `rate`, with `decay`; with "langevin" all count all rounds alike, and stochastic
-    gradient Langevin dynamics moves them (`oracles.ensembles`), whose noise is scaled by `temperature`. A `norm` bounds
-    every layer. They compute on a `device`: "cpu" is NumPy; "torch:cpu" and "torch:cuda" are PyTorch's, refused where
-    there is none. There, a `body` of the user's own, a `torch.nn.Module` from rows to rows, takes the place of hidden
-    layers (`scores.modules`). Costs 4 E P (3 + 3) bytes for P weights of each, and 4 d `memory` for the rounds.
+    mean 1 says, and AdamW moves it by `rate`, with `decay`; with "langevin" or "preconditioned" all count all rounds
+    alike, and stochastic gradient Langevin dynamics moves them (`oracles.ensembles`), whose noise is scaled by
+    `temperature`. A `norm` bounds every layer. They compute on a `device`: "cpu" is NumPy; "torch:cpu" and "torch:cuda"
+    are PyTorch's, refused where there is none. There, a `body` of the user's own, a `torch.nn.Module` from rows to
+    rows, takes the place of hidden layers (`scores.modules`). Where contexts are arrays of one shape, `image` says
+    which: `HingeLMC` then takes them as they are, and a body is given them in it. In the `background`, steps are made
+    by a thread while rounds go on: none waits, and the same seed is no longer the same run. Costs 4 E P (3 + 3) bytes
+    for P weights of each, and 4 d `memory` for the rounds.
     """
 
     @validated
@@ -75,11 +79,13 @@ class Networks(Part):
         minibatch: Annotated[int, Integer(1, 10**6)] = 128,
         every: Annotated[int, Integer(1, 10**6)] = 1,
         memory: Annotated[int, Integer(1, 10**7)] = 20_000,
-        sampler: Annotated[str, Choice("bootstrap", "langevin")] = "bootstrap",
+        sampler: Annotated[str, Choice("bootstrap", "langevin", "preconditioned")] = "bootstrap",
         rate: Annotated[float, Real(above=0, high=1e6)] = 0.003,
         decay: Annotated[float, Real(0, 1)] = 1e-4,
         temperature: Annotated[float, Real(0, 1e6)] = 0.1,
         norm: Annotated[float | None, OneOf(Real(above=0, high=1e6), Instance(type(None)))] = None,
+        background: Annotated[bool, Instance(bool)] = False,
+        image: Annotated[Sequence[int] | None, OneOf(ListOf(Integer(1, 10**6)), Instance(type(None)))] = None,
         device: Annotated[str, Choice(*NAMES)] = "cpu",
         body: Annotated[Module | None, Instance(Module, type(None))] = None,
     ) -> None:
@@ -98,6 +104,8 @@ class Networks(Part):
         self.decay = decay
         self.temperature = temperature
         self.norm = norm
+        self.background = background
+        self.image = image
         self.device = device
         self.body = None
         self._device()
@@ -123,7 +131,7 @@ class Networks(Part):
         if self.body is not None:
             from marginbandits.scores.modules import Modules
 
-            return Modules(self.body, self._device(), self.n_networks, n_inputs, n_outputs)
+            return Modules(self.body, self._device(), self.n_networks, n_inputs, n_outputs, self.image)
         return Perceptrons(self.n_networks, (n_inputs, *[self.width] * self.depth, n_outputs))
 
 

@@ -58,6 +58,7 @@ from marginbandits.learners.hinge_lmc.wide import WIDE_ROUND, WidePosterior
 from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.learners.swift import compiled_rounds
 from marginbandits.normals import normal
+from marginbandits.oracles.chains import Chains, chains
 from marginbandits.oracles.ridge import Ridge
 from marginbandits.reservoir import Reservoir
 from marginbandits.samplers.stored_pull import StoredPull
@@ -122,6 +123,7 @@ class HingeLMC(Learner):
             features = Standardise(bias=False) if bare else "fourier" if scores is None else "raw"
         super().__init__(n_actions, features=features, **options)
         self.takes_sparse = scores is None
+        self._reader.image = None if scores is None else scores.image
         self.scores = scores
         self.surrogate = surrogate
         self.margin = margin
@@ -316,6 +318,14 @@ class HingeLMC(Learner):
             if self._map is None:
                 raise ValueError("there is nothing to diagnose before the first learn")
             return cast(HingeLMC, self._playing)._diagnosed()
+
+    def chains(self) -> Chains:
+        """Whether networks have mixed: a copy of them takes 1,000 steps more. Refused before the first round."""
+        with self._lock:
+            networks = None if self._map is None else cast(HingeLMC, self._playing)._networks
+            if networks is None:
+                raise ValueError("chains are those of scores=Networks(), after the first learn")
+            return chains(networks.ensemble, draws=100, every=10)
 
     def _diagnosed(self) -> RunDiagnostics:
         if self._wide is not None:

@@ -8,16 +8,10 @@ two exponential numbers.
 Marsaglia & Tsang (2000), "The ziggurat method for generating random variables".
 
 >>> import numpy as np
->>> from marginbandits.compiled import entry, kernel
->>> from marginbandits.held import Held, chance, taken
->>> @kernel
-... def _drawn(held):
-...     return normal(taken(held)[0])
->>> rng = np.random.default_rng(0)
->>> held = Held((chance(rng),))
->>> drawn = entry(_drawn, (held,))
->>> again = np.random.default_rng(0).standard_normal(100)
->>> bool(np.allclose([drawn(held.given) for _ in range(100)], again, rtol=1e-12))
+>>> from marginbandits.held import chance
+>>> rng, drawn = np.random.default_rng(0), np.empty(100)
+>>> fill(chance(rng), drawn)
+>>> bool(np.allclose(drawn, np.random.default_rng(0).standard_normal(100), rtol=1e-12))
 True
 """
 
@@ -28,8 +22,9 @@ import numpy as np
 
 from marginbandits.compiled import kernel
 from marginbandits.held import bits, uniform
+from marginbandits.types import Array
 
-__all__ = ["normal"]
+__all__ = ["fill"]
 
 R = 3.6541528853610088
 """The last edge, for which 256 pieces are of one size."""
@@ -50,24 +45,7 @@ def _edges() -> Any:
 
 _EDGES, _HEIGHTS = _edges()
 _WITHIN = np.append(R / _EDGES[0], np.append(0.0, _EDGES[1:255]) / _EDGES[1:])
-_EIGHT, _ONE, _NINE, _PIECES, _MOST = (np.uint64(n) for n in (8, 1, 9, 255, 2**52 - 1))
-
-
-@kernel
-def normal(source: Any) -> float:
-    """The next standard normal number of a source (`held.chance`), for kernels."""
-    while True:
-        drawn = bits(source)
-        piece, sign = int(drawn & _PIECES), -1.0 if (drawn >> _EIGHT) & _ONE else 1.0
-        share = float((drawn >> _NINE) & _MOST) / _PLACES
-        x = share * _EDGES[piece]
-        if share < _WITHIN[piece]:
-            return float(sign * x)
-        if piece == 0:
-            return _beyond(source, 1.0 if not (drawn >> np.uint64(17)) & _ONE else -1.0)
-        height = _HEIGHTS[piece] + (_HEIGHTS[piece - 1] - _HEIGHTS[piece]) * uniform(source)
-        if height < math.exp(-0.5 * x * x):
-            return float(sign * x)
+_ONE, _EIGHT, _NINE, _OTHER, _PIECES, _MOST = (np.uint64(n) for n in (1, 8, 9, 17, 255, 2**52 - 1))
 
 
 @kernel
@@ -77,3 +55,26 @@ def _beyond(source: Any, sign: float) -> float:
         x, y = -math.log1p(-uniform(source)) / R, -math.log1p(-uniform(source))
         if y + y > x * x:
             return float(sign * (R + x))
+
+
+@kernel
+def _normal(source: Any) -> float:
+    while True:
+        drawn = bits(source)
+        piece, sign = int(drawn & _PIECES), -1.0 if (drawn >> _EIGHT) & _ONE else 1.0
+        share = float((drawn >> _NINE) & _MOST) / _PLACES
+        x = share * _EDGES[piece]
+        if share < _WITHIN[piece]:
+            return float(sign * x)
+        if piece == 0:
+            return _beyond(source, -1.0 if (drawn >> _OTHER) & _ONE else 1.0)
+        height = _HEIGHTS[piece] + (_HEIGHTS[piece - 1] - _HEIGHTS[piece]) * uniform(source)
+        if height < math.exp(-0.5 * x * x):
+            return float(sign * x)
+
+
+@kernel
+def fill(source: Any, out: Array) -> None:
+    """Draw every number of `out` from a source (`held.chance`)."""
+    for i in range(out.shape[0]):
+        out[i] = _normal(source)

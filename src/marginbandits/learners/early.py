@@ -48,11 +48,6 @@ class Early(Record):
         self.rounds = np.zeros(1, np.int64)
         self.attach(Journal())
 
-    @property
-    def over(self) -> bool:
-        """Whether nothing is learnt anew any more."""
-        return int(self.rounds[0]) == len(self.actions)
-
     def due(self) -> bool:
         """Whether, with the next round, it is time to learn all of them anew."""
         n = int(self.rounds[0])
@@ -98,7 +93,7 @@ class Early(Record):
         """The same rounds, where actions have moved to other places; none if one that was played is gone."""
         n, where = int(before.rounds[0]), {int(old): new for new, old in enumerate(places) if old >= 0}
         gone = not self.together and any(int(action) not in where for action in before.actions[:n])
-        if before.over or gone:
+        if n == len(before.actions) or gone:
             self.rounds[0] = len(self.actions)
             return
         for i in range(n):
@@ -120,7 +115,7 @@ class Early(Record):
     def check(self) -> None:
         """Every round has the rows it can have, an action among them, and a probability."""
         n = int(self.rounds[0])
-        if self.over:
+        if n == len(self.actions):
             return
         sizes = np.diff(self.starts[: n + 1])
         if (sizes < 1).any() or not (self.together or (sizes == 1).all()):

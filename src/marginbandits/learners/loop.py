@@ -25,6 +25,7 @@ import numpy as np
 from marginbandits import laws
 from marginbandits.contexts import CODES, Batch, Rows, Shape, Sparse, as_sparse, usual_rows, usual_vectors
 from marginbandits.features import FeatureMap, Given, feature_map
+from marginbandits.held import chance
 from marginbandits.learners.early import Early, Round
 from marginbandits.learners.forgetting import Forgetting
 from marginbandits.learners.offers import Names
@@ -81,6 +82,7 @@ class Loop(Stored):
         self._early: Early | None = None
         self._forgetting: Forgetting | None = None
         self._swift: Swift | None = None  # rounds in compiled code, where there are any
+        self._drawing: Any = None  # where the learner's own generator draws from, for compiled code
         self._taken = 0  # bytes, by what has been started
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -246,7 +248,6 @@ class Loop(Stored):
             self._swift.learn_all([(batch, action, loss, probability)])
             return
         early, due = self._early, False
-        young = early is not None and not early.over
         if early is not None:
             due = early.due()
             if due and self._state is not None:
@@ -261,11 +262,8 @@ class Loop(Stored):
             self._anew(anew, batch, action, loss, probability)
         else:
             self._update(batch, action, loss, probability)
-        if early is not None and young and early.over:
-            if due:
-                early.give_up()
-            self._journal.keep_attribute(self, "_swift")
-            self._hasten()
+        if early is not None and due and early.rounds[0] == len(early.actions):
+            early.give_up()
 
     def _start(self, shape: Shape, size: int | None = None) -> None:
         """Allocate everything, in at most so many bytes; the journal remembers that there was nothing."""
@@ -296,10 +294,6 @@ class Loop(Stored):
             self._filling = shape.width if shape.sparse else 0
             self._vector = None if shape.sparse or not started.checks_rows else (shape.width,)
         self._hasten()
-
-    def _may_hasten(self) -> bool:
-        """Whether rounds may be compiled by now: not as long as they are kept to be learnt anew."""
-        return self._early is None or self._early.over
 
     def _hasten(self) -> None:
         offers = swift_offers(self, self._shape, self._names, self._map)
@@ -354,3 +348,10 @@ class Loop(Stored):
         """The learner's own generator, for `_update`: what is drawn can be taken back."""
         self._journal.keep_generator(self._rng)
         return self._rng
+
+    def _source(self) -> Any:
+        """The same, for compiled code."""
+        generator = self._chance()
+        if self._drawing is None:  # where it draws from takes as long to find as a thousand draws
+            self._drawing = chance(generator)
+        return self._drawing

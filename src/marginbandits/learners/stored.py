@@ -134,7 +134,6 @@ class Stored(Parametrised, ABC):
                     Shape(together, width, sparse and learner._keeps_sparse(width), width == CODES), archive.room
                 )
                 learner._restore(archive)
-                learner._hasten()  # by what was restored
                 learner._journal.begin()  # that there was nothing is no longer kept
             archive.done()
             for which, generator in (("draws", learner._draws), ("rng", learner._rng)):
@@ -160,7 +159,8 @@ class Stored(Parametrised, ABC):
         """Raise a ValueError where parts of the state contradict each other."""
 
     def __getstate__(self) -> dict[str, Any]:
-        lock, made = vars(self).get("_lock"), {"_swift": None, "_usual_one": None}  # which `_hasten` makes again
+        lock = vars(self).get("_lock")
+        made = {"_swift": None, "_usual_one": None, "_drawing": None}  # which are made again
         if lock is None:  # a copy that another learner keeps, and is copied with, generator and journal shared
             return {**vars(self), **made}
         with lock:  # what is copied or pickled is one state, whoever learns meanwhile

@@ -45,19 +45,10 @@ from marginbandits.learners.hinge_lmc import faithful
 from marginbandits.learners.hinge_lmc.diagnostics import Monitor, RunDiagnostics
 from marginbandits.learners.hinge_lmc.files import REPLAYED, relearn, without_young_blocks
 from marginbandits.learners.hinge_lmc.networks import NetworkPosterior
-from marginbandits.learners.hinge_lmc.rounds import (
-    LastRound,
-    dense_law,
-    dense_round,
-    learn_again,
-    learn_one,
-    n_normals,
-    play_one,
-)
-from marginbandits.learners.hinge_lmc.wide import WIDE_ROUND, WidePosterior
+from marginbandits.learners.hinge_lmc.rounds import LastRound, learn_one, n_normals, play_one
+from marginbandits.learners.hinge_lmc.wide import WIDE_ROUNDS, WidePosterior
 from marginbandits.learners.options import MaybeActionCount, Options
-from marginbandits.learners.swift import compiled_rounds
-from marginbandits.normals import normal
+from marginbandits.normals import fill
 from marginbandits.oracles.chains import Chains, chains
 from marginbandits.oracles.ridge import Ridge
 from marginbandits.reservoir import Reservoir
@@ -94,7 +85,7 @@ class HingeLMC(Learner):
     changes_actions = True
     takes_sparse = True
     from_theory = staticmethod(faithful.from_theory)
-    _compiled: ClassVar[Any] = compiled_rounds(dense=(dense_law, dense_round, normal), sparse=WIDE_ROUND)
+    _compiled: ClassVar[Any] = WIDE_ROUNDS
 
     @validated
     def __init__(
@@ -175,18 +166,9 @@ class HingeLMC(Learner):
             "particles": Field(self._particles, per_block=True),
         }
 
-    @property
-    def noisy(self) -> int:  # type: ignore[override]  # as many as a round of particles takes
-        """Normal draws of a round."""
-        return 0 if self._wide is not None else n_normals(self.n_particles, self.moves, self._particles.shape[2])
-
-    def _may_hasten(self) -> bool:
-        return self._networks is None and super()._may_hasten()
-
     def _arrays(self) -> tuple[Any, ...]:
         wide = self._wide
-        if wide is None:
-            return self._all(), self.smoothing
+        assert wide is not None  # others have no compiled rounds
         learning = wide.mean, wide.precision, wide.rounds, self.margin, self._squared
         return *learning, self.hope * self.temperature, self.smoothing, *np.empty((2, self.n_actions))
 
@@ -204,14 +186,8 @@ class HingeLMC(Learner):
         for part in (self._ridge, self._reservoir, self._pull, self._monitor):
             part.begin()
         self._scatter()
-        batches, actions, losses, probabilities = zip(*rounds, strict=True)
-        if batches[0].shared:
-            for one in zip(batches, actions, losses, probabilities, strict=True):
-                self._update(*one)
-            return
-        rows, normals = np.concatenate([dense(one.rows) for one in batches]), self._normals(len(batches))
-        told = np.array(actions, np.int64), np.array(losses), np.array(probabilities)
-        learn_again(rows, self.n_actions, *told, normals, self._all())  # the loop has kept everything
+        for one in rounds:
+            self._update(*one)
 
     def _fields(self) -> Mapping[str, Field]:
         if self._forgetting is not None or not self._has_particles:
@@ -273,12 +249,15 @@ class HingeLMC(Learner):
         if self._networks is not None:
             self._networks.learn(one, action, loss, probability, self.hope)
             return
-        given = dense(one.rows), one.shared, len(one.mask), action, loss, probability, self._normals()[0]
+        given = dense(one.rows), one.shared, len(one.mask), action, loss, probability, self._normals()
         learn_one(*given, self._all(), self._journal.stamp)
 
-    def _normals(self, n: int = 1) -> Array:
-        """The draws of so many rounds."""
-        return self._chance().standard_normal((n, self.noisy))
+    def _normals(self) -> Array:
+        """The draws of one round."""
+        _, n, d = self._particles.shape
+        drawn = np.empty(n_normals(n, self.moves, d))
+        fill(self._source(), drawn)
+        return drawn
 
     def _all(self) -> tuple[Any, ...]:
         """What a round of particles is learnt by, and changes."""

@@ -7,8 +7,7 @@
 
 What chance decides comes as standard normals, `n_normals` of them in every round, whatever it does with them: so the
 draws of many rounds can be made at once. One for each particle, its nudge; one for the reservoir; then the noise of the
-particles that step. What a round changes is kept as it was, by each part for itself and here in `LastRound`, unless it
-cannot be taken back: `dense_law` and `dense_round` are the same two for compiled rounds (`learners.swift`).
+particles that step. What a round changes is kept as it was, by each part for itself and here in `LastRound`.
 """
 
 import math
@@ -18,17 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.compiled import kernel
-from marginbandits.factors import dot
 from marginbandits.laws import greedy_over_floor
 from marginbandits.learners.hinge_lmc.diagnostics import count
-from marginbandits.oracles.ridge import learn_row, observe
+from marginbandits.oracles.ridge import learn_row
 from marginbandits.reservoir import put, stretch
 from marginbandits.samplers.particles import absorb, langevin_step, scores_of
 from marginbandits.samplers.stored_pull import FARTHEST, StoredPull, forget, refresh
 from marginbandits.state import Field, Journal, Record
 from marginbandits.types import Array, Mask
 
-__all__ = ["LastRound", "dense_law", "dense_round", "learn_again", "learn_one", "n_normals", "play_one", "stands_for"]
+__all__ = ["LastRound", "learn_one", "n_normals", "play_one", "stands_for"]
 
 Places = npt.NDArray[np.int64]
 
@@ -126,7 +124,7 @@ def learn_one(
 ) -> None:
     """All that a round changes, in the order of the module's first lines; `state` is what it is learnt by, and changes.
 
-    What it changes is kept as it was, under the stamp; nothing is, if that is below 0.
+    What it changes is kept as it was, under the stamp.
     """
     margin, squared, hope, temperature, step, moves, minibatch = state[:7]
     models, model_before, model_changed, model_room = state[7:11]
@@ -144,17 +142,13 @@ def learn_one(
     count(bins, bin_now, weights, agreement(scores, hope), hinge, 1.0 / probability, bins_before, stamp)
 
     own, pull, own_slopes = particles[block], total[block], slopes[block]
+    for k in range(n):
+        for j in range(d):
+            particles_before[k, j], total_before[k, j] = own[k, j], pull[k, j]
     for j in range(d):
         row[j] = rows[action if shared else 0, j]
     target = (margin if squared else 1.0) * (1.0 - 2.0 * loss)
-    if stamp < 0:
-        error = target - dot(models[block, -1], row)
-        observe(models[block], row, 1.0, error, model_room, model_before[0, :0])
-    else:
-        for k in range(n):
-            for j in range(d):
-                particles_before[k, j], total_before[k, j] = own[k, j], pull[k, j]
-        learn_row(models, row, block, target, model_before, model_changed, model_room, stamp)
+    learn_row(models, row, block, target, model_before, model_changed, model_room, stamp)
     nudges = np.empty(n)
     for k in range(n):
         nudges[k] = temperature * normals[k]
@@ -169,7 +163,7 @@ def learn_one(
     start, end = stretch(following, block, held, minibatch)
     places[0], places[1], places[2], places[3], places[4] = stamp, block, slot, first, last
     places[5], places[6] = start, end
-    for k in range(first, last if stamp >= 0 else first):
+    for k in range(first, last):
         for i in range(start, end):
             slopes_before[k, 1 + i - start] = own_slopes[k, i]
     own_rows, own_losses = kept_rows[block], kept_losses[block]
@@ -183,30 +177,3 @@ def learn_one(
     model, weight = models[block], stands_for(seen[block], size, d)
     most = FARTHEST * held * weight
     langevin_step(own[first:last], model[d], model, pull[first:last], weight, most, step, temperature, noise)
-
-
-@kernel
-def learn_again(
-    rows: Array, n_actions: int, actions: Places, losses: Array, probabilities: Array, normals: Array, state: Any
-) -> None:
-    """`learn_one` for every row, a vector, never to be taken back."""
-    for i in range(rows.shape[0]):
-        one = rows[i : i + 1]
-        learn_one(one, False, n_actions, actions[i], losses[i], probabilities[i], normals[i], state, -1)
-
-
-@kernel
-def dense_law(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
-    """`play_one` for a vector, its floor fading with the rounds that were learnt."""
-    learnt, smoothing = state
-    hope, particles, weights = learnt[2], learnt[17], learnt[26]
-    floor = smoothing / (mask.shape[0] * math.sqrt(max(weights[0], 1.0)))
-    return play_one(values.reshape((1, -1)), False, starts, mask, particles, hope, floor, law)
-
-
-@kernel
-def dense_round(
-    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
-) -> None:
-    """`learn_one` for a vector, never to be taken back."""
-    learn_one(values.reshape((1, -1)), False, mask.shape[0], action, loss, probability, noise, state[0], -1)

@@ -35,7 +35,7 @@ def test_python_blocks_run(document: Path, tmp_path: Path, monkeypatch: pytest.M
             exec(compile(code, document.name, "exec"), names)
 
 
-LONG = {"costs.md", "hinge_lmc.md", "lipschitz_ftl.md", "service.md", "service_page.md", "smooth_ftl.md"}
+LONG = {"costs.md", "hinge_lmc.md", "lipschitz_ftl.md", "networks.md", "service.md", "service_page.md", "smooth_ftl.md"}
 """Pages whose commands take several seconds however small."""
 
 

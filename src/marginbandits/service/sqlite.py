@@ -63,6 +63,7 @@ class Sqlite(Store):
             self._writing = opened.enter_context(closing(_open(file, durability, new=serving)))
             self._reading = opened.enter_context(closing(_open(file, durability, new=False)))
             self._opened = opened.pop_all()
+        self._folder = folder
         self._write_lock, self._read_lock = threading.RLock(), threading.Lock()
         names = (*(f"{file.name}{end}" for end in ("", "-wal", "-shm")), "lock") if serving else ()
         self._held = {name: (str(folder / name), _which(str(folder / name))) for name in names}
@@ -82,10 +83,18 @@ class Sqlite(Store):
                 )
 
     @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        """What the disk does not do now, as it is full, or may not be written, is no fault of ours."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise JournalError(f"the journal of {self._folder}: {error}") from error
+
+    @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """All or nothing; and what has been committed was where it is looked for."""
         db = self._writing
-        with self._write_lock, _refusals():
+        with self._write_lock, self._refusals():
             db.execute("BEGIN IMMEDIATE")
             try:
                 self._here()
@@ -116,7 +125,7 @@ class Sqlite(Store):
         return found
 
     def _rows(self, query: str, given: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        with self._read_lock, _refusals():
+        with self._read_lock, self._refusals():
             return self._reading.execute(query, given).fetchall()
 
     def erase(self, seqs: Iterable[int]) -> int:
@@ -206,15 +215,6 @@ def copied(path: str, entries: Iterable[tuple[Any, ...]], facts: Iterable[tuple[
         db.executemany(INSERT, entries)
         db.executemany(FACT + "NOTHING", facts)
         db.execute("COMMIT")
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """What the disk does not do now, as it is full, or may not be written, is no fault of ours."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        raise JournalError(f"journal.sqlite3: {error}") from error
 
 
 @contextmanager

@@ -111,6 +111,11 @@ FREE = [
     (r"^control: .*", "control: @"),
     (r"^measured: (closest .* where uniform play has|.* under which uniform play is too)\b.*", "measured: @"),
     (r"regret is (not )?a tenth less", "regret is @ a tenth less"),
+    (
+        r"; (what falls has no exponent of growth|a grid that grows by # shows none|too wide to tell from the rival's)",
+        "",
+    ),
+    (r": vacuous before T = #", ""),
     (r" (noise|BEYOND) ", " @ "),
     (r"not positive", "# #"),
     (r"–", "# (# to #)"),

@@ -1,10 +1,15 @@
 """Claims that broken learners turn, in small and as they are: what falls in their controls holds here."""
 
+import math
+import re
 from collections.abc import Iterable
 
 import pytest
 
 from marginbandits.experiments.claims import (
+    figure_1_learners,
+    finite_classes,
+    hinge_lmc,
     lipschitz_actions,
     many_cells,
     margins_infinite,
@@ -13,13 +18,85 @@ from marginbandits.experiments.claims import (
     ramp_ftl,
     wasserstein,
 )
-from marginbandits.experiments.claims.claim import Claim, Measured, Parameters, Results, Verdict
+from marginbandits.experiments.claims.claim import Claim, Line, Measured, Parameters, Results, Verdict
+from marginbandits.experiments.claims.finite import MARGIN, K, N
+from marginbandits.experiments.claims.measuring import limits
+from marginbandits.theory import Game, exponential_weights
 
 GOOD = {Verdict.HOLDS, Verdict.REACHED, Verdict.UPPER}
 
 
 def judged(claim: Claim, units: Iterable[Parameters]) -> set[Verdict]:
     return {line.verdict for line in claim.judge(Results(Measured(one, claim.measure(**one)) for one in units)).lines}
+
+
+def lines(claim: Claim, units: Iterable[Parameters]) -> list[Line]:
+    return list(claim.judge(Results(Measured(one, claim.measure(**one)) for one in units)).lines)
+
+
+def said(line: Line) -> list[int]:
+    """The T from which its bounds bite."""
+    return [int(T.replace(",", "")) for T in re.findall(r"from T = ([\d,]+) on", line.measured)]
+
+
+def test_the_t_of_a_bound_is_where_the_bound_falls_below_what_could_happen() -> None:
+    """20 rounds, on which nothing bites: against the adversary whoever is certain has 2/3 T, whatever the surrogate."""
+    units = [
+        {"surrogate": surrogate, "world": world, "T": 20, "seed": seed}
+        for surrogate in ("ramp", "policy")
+        for world in finite_classes.WORLDS
+        for seed in range(3)
+    ]
+    adaptive = [one for one in lines(finite_classes.CLAIM, units) if "reacts" in one.claim]
+    for line, surrogate, verdict in zip(adaptive, ("ramp", "policy"), (Verdict.VACUOUS, Verdict.IDLE), strict=True):
+        (first,) = said(line)
+        assert line.verdict is verdict
+        for T, below in ((first, True), (first - 1, False)):
+            assert (exponential_weights(N, Game(K, T, MARGIN), surrogate=surrogate).value < (1 - 1 / K) * T) is below
+
+
+def test_at_no_t_does_play_at_random_exceed_a_bound_against_who_watches() -> None:
+    """Nobody loses less than uniform play there: its regret is below the learner's, and that is below the bound."""
+    for T in (200, 2000):
+        found = finite_classes.measure("policy", finite_classes.ADAPTIVE, T, seed=0)
+        uniform = T / K - found["least"]
+        assert uniform < min(found["regret"] + 3.0 * math.sqrt(T), found["bound"]) < found["uniform"]
+
+
+@pytest.mark.parametrize("problem", [hinge_lmc.TWO, hinge_lmc.THREE, hinge_lmc.WRONG])
+def test_the_bound_of_every_problem_bites_at_some_t_that_is_played(problem: str) -> None:
+    """Uniform play's regret is known where the benchmark is: the least mean loss of a round."""
+    n_actions, noise = hinge_lmc.PROBLEMS[problem]["K"], hinge_lmc.PROBLEMS[problem]["noise"]
+    uniform = 1.0 - 1.0 / n_actions - noise
+    for learners in ({"printed", "ideal"}, {"algorithm 1"}):
+        runs = [
+            one
+            for one in hinge_lmc.units(False)
+            if one["problem"] == problem and one["learner"] in learners and "features" not in one
+        ]
+        each = [hinge_lmc.promised(Results([Measured(one, {})]))(one["T"]).value / one["T"] for one in runs]
+        assert not runs or min(each) < uniform
+
+
+def test_weights_attain_their_bound_on_the_cells_it_is_least_on_and_not_on_more() -> None:
+    """P = 1; nine times as many cells, and the same number at every T."""
+
+    def verdict(cells: dict[int, int]) -> Verdict:
+        promised = figure_1_learners.promised(1)
+        runs = [
+            Measured(
+                {"learner": "weights", "p": 1, "T": T, "seed": seed},
+                {"regret": figure_1_learners.on_cells(k, 1, T, seed), **limits(promised, T, 0.25 * T)},
+            )
+            for T, k in cells.items()
+            for seed in range(5)
+        ]
+        return figure_1_learners.CLAIM.judge(Results(runs)).lines[1].verdict
+
+    horizons = (1024, 4096, 16_384)
+    assert verdict({T: figure_1_learners.cells_of(1, T) for T in horizons}) in GOOD
+    assert verdict({T: max(1, T // 64) for T in horizons}) is Verdict.UNSEEN
+    assert verdict(dict.fromkeys(horizons, 8)) is Verdict.UPPER
 
 
 def test_policy_regret_under_realizability() -> None:

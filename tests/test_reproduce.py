@@ -37,11 +37,12 @@ from marginbandits.experiments.claims.claim import (
     Results,
     Unit,
     Verdict,
+    bootstrapped,
     slope,
     verdict,
 )
 from marginbandits.experiments.claims.errata import ERRATA
-from marginbandits.experiments.claims.judging import TOLERANCE, bounded, grown, grows, learns
+from marginbandits.experiments.claims.judging import SHORTEST, TOLERANCE, bounded, grown, grows, learns
 from marginbandits.experiments.claims.measuring import FARTHEST, NOTHING, OPPOSITE, control, limits, played
 from marginbandits.experiments.reproduce import Programme, _drawn, judged, text_lines, write_page
 from marginbandits.experiments.runner import locally, run_plan
@@ -70,7 +71,15 @@ def found(claim: Claim) -> Finding:
     return claim.judge(measured(claim.own(True)))
 
 
-ON_A_PAGE = {"comparators-metric", "hinge-lmc", "lipschitz", "margins", "oracle-comparators", "variance"}
+ON_A_PAGE = {
+    "comparators-metric",
+    "figure-1-learners",
+    "hinge-lmc",
+    "lipschitz",
+    "margins",
+    "oracle-comparators",
+    "variance",
+}
 """Claims that a document shows: `test_documents` runs them too."""
 
 
@@ -125,6 +134,17 @@ def test_no_experiment_is_taken_for_more_rounds_than_can_be_played() -> None:
     assert max(unit.size for claim in CLAIMS for unit in claim.tasks(False)) <= 10**8
 
 
+def test_claims_and_kinds_take_turns() -> None:
+    """Nothing is left out, neighbours are of different claims, and of each claim every kind comes before it returns."""
+    claims = chosen("finite-classes,price-of-k")
+    units = list(Programme(claims, quick=True).tasks())
+    assert sorted(unit.key for unit in units) == sorted(unit.key for claim in claims for unit in claim.tasks(True))
+    assert [unit.claim for unit in units[:6]] == [claim.name for claim in claims] * 3
+    for claim in claims:
+        kinds = [unit.kind for unit in units if unit.claim == claim.name]
+        assert len(set(kinds[: len(set(kinds))])) == len(set(kinds)) > 2
+
+
 def test_no_claim_reads_a_private_attribute() -> None:
     for claim in CLAIMS:
         tree = ast.parse(Path(inspect.getfile(claim.measure)).read_text())
@@ -160,7 +180,15 @@ def test_lemmas_hold_and_printed_mistakes_are_seen() -> None:
 # Negative controls: break something, and the verdict falls.
 
 
-ALONE = {"comparators-metric", "hinge-lmc", "lipschitz", "oracle-comparators", "separability"}
+ALONE = {
+    "comparators-metric",
+    "figure-1-learners",
+    "hinge-lmc",
+    "lipschitz",
+    "margins",
+    "oracle-comparators",
+    "separability",
+}
 """Claims whose controls take long enough for `make soak`."""
 
 
@@ -170,13 +198,13 @@ ALONE = {"comparators-metric", "hinge-lmc", "lipschitz", "oracle-comparators", "
     ids=lambda one: one.name,
 )
 def test_every_verdict_can_fall(claim: Claim) -> None:
-    """Every line that a claim judges falls in one of its controls; an undecided one has not fallen."""
+    """Every line that a claim judges, quickly or in full, falls in one of its controls; an undecided one has not."""
     broken = claim.broken(True)
     assert broken, f"{claim.name} has no control"
     lines = [line for units in broken.values() for line in claim.judge(measured(units)).lines]
     fallen = {line.claim for line in lines if line.verdict.falls}
     assert {line.claim for line in lines} == fallen
-    judged_at_all = {line.claim for line in claim.judge(fake(claim)).lines}
+    judged_at_all = {line.claim for quick in (True, False) for line in claim.judge(fake(claim, quick)).lines}
     assert judged_at_all <= fallen, judged_at_all - fallen
 
 
@@ -184,10 +212,10 @@ def measured(units: Sequence[Unit]) -> Results:
     return Results(Measured(unit.parameters, unit.run().values) for unit in units)
 
 
-def fake(claim: Claim) -> Results:
+def fake(claim: Claim, quick: bool) -> Results:
     """The claim's own plan with numbers of no meaning, to see which lines it judges."""
     rng = np.random.default_rng(0)
-    return Results(Measured(one, Anything(rng)) for one in claim.units(True))
+    return Results(Measured(one, Anything(rng)) for one in claim.units(quick))
 
 
 class Anything(Mapping[str, float]):
@@ -238,6 +266,7 @@ def runs(regret: float, bound: float, uniform: float, useful: float = 5000.0) ->
         (100.0, 501.0, 500.0, Verdict.IDLE),  # uniform play keeps it, too
         (900.0, 501.0, 500.0, Verdict.IDLE),  # and was better than this
         (-100.0, 200.0, -50.0, Verdict.IDLE),
+        (900.0, 1000.0, 500.0, Verdict.VACUOUS),  # T = 1000: nothing exceeds it
     ],
 )
 def test_bounds_are_judged_where_uniform_play_would_break_them(
@@ -245,9 +274,9 @@ def test_bounds_are_judged_where_uniform_play_would_break_them(
 ) -> None:
     line = bounded("c", "s", {"": runs(regret, bound, uniform)})
     assert line.verdict is expected
-    assert ("under which uniform play is too" in line.measured) is (expected is Verdict.IDLE)
+    assert ("under which uniform play is too" in line.measured) is (expected in (Verdict.IDLE, Verdict.VACUOUS))
     assert "bound/T" in line.measured
-    assert ("from T = 5,000 on" in line.measured) is (expected is Verdict.IDLE)
+    assert ("from T = 5,000 on" in line.measured) is (expected in (Verdict.IDLE, Verdict.VACUOUS))
 
 
 def test_single_runs_over_the_bound_count_where_a_share_is_asked() -> None:
@@ -274,6 +303,59 @@ def test_limits_name_the_first_t_that_says_something() -> None:
         assert root(useful).value < uniform / 1000 * useful
         assert root(useful - 1).value >= uniform / 1000 * (useful - 1)
     assert limits(lambda T: Bound("line", {"all": float(T)}, T), 1000, 900.0)["useful"] == FARTHEST
+
+
+def test_the_first_t_is_that_of_the_mean_and_not_the_mean_of_each() -> None:
+    """Uniform play loses 100, 500 or 900: the bound bites on the mean from where it is below 0.5 T."""
+
+    def promised(_: Results) -> Callable[[int], Bound]:
+        return lambda T: Bound("root", {"all": 20.0 * T**0.5}, T)
+
+    lots = [(100.0, 40_000.0), (500.0, 1600.0), (900.0, 494.0)]
+    values = [{"regret": 1.0, "bound": 632.0, "uniform": one, "useful": useful} for one, useful in lots]
+    uneven = Results(Measured({"T": 1000, "seed": seed}, one) for seed, one in enumerate(values))
+    words = bounded("c", "s", {"": uneven}, promised=promised).measured
+    said = int(re.findall(r"from T = ([\d,]+) on", words)[0].replace(",", ""))
+    assert promised(uneven)(said).value < 0.5 * said
+    assert promised(uneven)(said - 1).value >= 0.5 * (said - 1)
+
+
+def test_a_setting_that_never_bites_is_named_with_its_t() -> None:
+    good, idle = runs(1.0, 200.0, 500.0), runs(900.0, 600.0, 500.0, useful=7000.0)
+    words = bounded("c", "s", {"good": good, "idle": idle}).measured
+    assert "at none of these T in idle, where it bites from T = 7,000 on" in words
+    biting = (Measured({**one.parameters, "T": 4000}, {**one.values, "uniform": 900.0}) for one in idle)
+    later = Results([*idle, *biting])
+    assert "at none of these T" not in bounded("c", "s", {"good": good, "idle": later}).measured
+
+
+def test_an_exponent_that_could_not_have_been_too_large_is_undecided() -> None:
+    """It falls; its grid is short; or its interval is as wide as the way to the rival."""
+    assert grown(Interval(-2.0, -2.5, -1.5), 0.5, rival=1.0) is Verdict.UNDECIDED
+    narrow = Interval(0.5, 0.49, 0.51)
+    spans = (0.99 * SHORTEST, SHORTEST)
+    assert [grown(narrow, 0.5, rival=1.0, span=span) for span in spans] == [Verdict.UNDECIDED, Verdict.REACHED]
+    assert grown(Interval(0.9, 0.88, 0.92), 0.5, rival=1.0, span=2.0) is Verdict.UNSEEN  # it fell nevertheless
+    for half, expected in ((0.09, Verdict.UNDECIDED), (0.07, Verdict.REACHED)):
+        assert grown(Interval(0.50, 0.50 - half, 0.50 + half), 0.67, rival=0.75) is expected
+    line = grows("c", "s", {"": (Interval(-2.0, -2.5, -1.5), 0.5)}, rival=1.0, where="T from 8,000 to 64,000")
+    assert line.verdict is Verdict.UNDECIDED
+    assert "what falls has no exponent of growth" in line.measured
+
+
+def test_a_bootstrap_covers_the_exponent() -> None:
+    """Regret T^0.7 with a tenth of noise, five seeds: 95% intervals cover in 95% of 200 draws, up to four errors."""
+    rng, covered = np.random.default_rng(0), 0
+    for _ in range(200):
+        noisy = Results(
+            Measured({"T": T, "seed": s}, {"y": T**0.7 * rng.normal(1.0, 0.1)})
+            for T in (1000, 4000, 16_000)
+            for s in range(5)
+        )
+        low, high = bootstrapped(noisy, "T", "y")[1:]
+        covered += low <= 0.7 <= high
+    assert covered >= 200 * 0.95 - 4.0 * (200 * 0.95 * 0.05) ** 0.5
+    assert bootstrapped(noisy.where(seed=0), "T", "y")[1:] == (-np.inf, np.inf)
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,10 @@ def test_bounds_at_the_example() -> None:
     t = hinge_lmc_tuning(EXAMPLE)
     corrected = hinge_lmc_corrected(EXAMPLE, eta=t.eta, mu=t.mu, cap=t.cap, accuracy=t.accuracy)
     assert sum(corrected.terms.values()) == pytest.approx(corrected.value)
+    sharp = hinge_lmc_corrected(EXAMPLE, eta=t.eta, mu=t.mu, cap=t.cap, sharp=True)
+    assert sharp.terms["variance"] == pytest.approx(t.eta / 3 * EXAMPLE.second_moment() * 1000)
+    rough = hinge_lmc_corrected(EXAMPLE, eta=t.eta, mu=t.mu, cap=t.cap)
+    assert rough.value - sharp.value == pytest.approx(0.5 * rough.terms["variance"])
     exact = hinge_lmc_corrected(EXAMPLE, eta=t.eta, mu=t.mu, cap=None)
     assert hinge_ew_ideal(EXAMPLE).value < exact.value < corrected.value
 

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import zip_longest
 from pathlib import Path
 
 from marginbandits.experiments.claims.claim import (
@@ -43,6 +44,7 @@ _TINTS = {
     Verdict.REACHED: "#009E73",
     Verdict.UPPER: "#0072B2",
     Verdict.IDLE: "#6b7280",
+    Verdict.VACUOUS: "#6b7280",
     Verdict.UNDECIDED: "#6b7280",
     Verdict.UNSEEN: "#6b7280",
     Verdict.CORRECTED: "#B45309",
@@ -58,9 +60,12 @@ class Programme:
     quick: bool = False
 
     def tasks(self) -> Iterator[Unit]:
-        """Every experiment, claim by claim."""
-        for claim in self.claims:
-            yield from claim.tasks(self.quick)
+        """Every experiment: claims take turns, and kinds within them.
+
+        What runs side by side is of different kinds, so that workers do not compile the same code at once.
+        """
+        turns = zip_longest(*(_in_turn(claim.tasks(self.quick)) for claim in self.claims))
+        return (unit for turn in turns for unit in turn if unit is not None)
 
     def __len__(self) -> int:
         return sum(1 for _ in self.tasks())
@@ -70,6 +75,16 @@ class Programme:
         tasks = [[unit.claim, unit.parameters, unit.key] for unit in self.tasks()]
         names = [claim.name for claim in self.claims]
         return {"run": "reproduce", "programme": {"quick": self.quick, "claims": names}, "tasks": tasks}
+
+
+def _in_turn(units: Sequence[Unit]) -> list[Unit]:
+    """The first of every kind, then the second of every kind, and so on."""
+    seen = Counter[str]()
+    places = []
+    for unit in units:
+        places.append(seen[unit.kind])
+        seen[unit.kind] += 1
+    return [unit for _, unit in sorted(zip(places, units, strict=True), key=lambda pair: pair[0])]
 
 
 def judged(programme: Programme, store: Store) -> list[Finding]:

@@ -2,7 +2,7 @@
 
     printed     √T/γ + (2d/(Kη)) ln(RLTK/γ) + 10 η B² K T/γ²
     corrected   μKT + 2TLτ/γ + T Z_max/(eM(1 - Kμ)) + 1/K + (d/(Kη)) ln(2RLTKM/γ)
-                + (η/K)[2(1 + B/γ) K T L τ/(γμ) + (1 + B/γ)² K² T]
+                + (η/K)[2(1 + B/γ) K T L τ/(γμ) + (1 + B/γ)² K² T]          sharp: V₁ in place of (1 + B/γ)² K²
     ideal       (1/K)(1 + √(2 d V₁ T ln(2RLTK/γ)))      exact draws, exact weights, μ = 0
 
 The printed one needs B >= γ and B >= 1, both unstated in the theorem, and states a benchmark K times larger than its
@@ -62,8 +62,12 @@ def hinge_lmc_corrected(
     mu: Annotated[float, Real(0, 1)],
     cap: Annotated[float | None, OneOf(Real(1, 1e100), Instance(type(None)))],
     accuracy: Annotated[float, Real(0, 1e100)] = 0.0,
+    sharp: bool = False,
 ) -> Bound:
-    """The proof's right-hand side at any η, μ < 1/K, M = `cap` and τ = `accuracy`; τ > 0 needs μ > 0."""
+    """The proof's right-hand side at any η, μ < 1/K, M = `cap` and τ = `accuracy`; τ > 0 needs μ > 0.
+
+    `sharp` has the sharp second moment in it, where the proof has the printed one.
+    """
     d, K, T, g, L = setting.dimension, setting.n_actions, setting.horizon, setting.margin, setting.lipschitz
     if not K * mu < 1.0:
         raise ValueError(f"mu must be below 1/K = {1 / K:g}, got {mu}")
@@ -79,7 +83,7 @@ def hinge_lmc_corrected(
             "capped weights": 0.0 if cap is None else T * setting.largest_sum / (math.e * cap * (1.0 - K * mu)),
             "discretisation": 1.0 / K,
             "class": d / (K * eta) * log_size(setting, 2.0 if cap is None else 2.0 * cap),
-            "variance": eta / K * (inexact + S * K * S * K * T),
+            "variance": eta / K * (inexact + setting.second_moment(sharp=sharp) * T),
         },
         T,
         {"eta": eta, "mu": mu, "accuracy": accuracy} | ({} if cap is None else {"cap": cap}),

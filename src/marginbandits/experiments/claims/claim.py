@@ -25,6 +25,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy import stats
 
 from marginbandits.evaluation import Interval, interval
 from marginbandits.experiments.fingerprint import code, fingerprint
@@ -46,6 +47,7 @@ __all__ = [
     "Results",
     "Unit",
     "Verdict",
+    "bootstrapped",
     "shown",
     "slope",
     "slopes",
@@ -63,6 +65,7 @@ class Verdict(StrEnum):
     REACHED = "holds at reachable T"
     UPPER = "upper side holds"
     IDLE = "does not bite"
+    VACUOUS = "vacuous"
     UNDECIDED = "undecided"
     UNSEEN = "not seen at reachable T"
     CORRECTED = "fails as printed, holds as corrected"
@@ -271,6 +274,30 @@ def slopes(results: Results, over: str, of: str) -> Array:
         x = np.array([float(one.parameters[over]) for one in mine])
         each.append(np.polyfit(np.log(x), np.log(np.maximum(mine.values(of), 1e-9)), 1)[0])
     return np.array(each)
+
+
+def bootstrapped(results: Results, over: str, of: str) -> Interval:
+    """The exponent of growth of the mean of `of`, with a 95% interval by the bootstrap over seeds.
+
+    For each value of `over` as many of its runs as there are are drawn with replacement, 20,000 times. Percentiles of
+    few seeds are too narrow, and are taken further out, to where Student's t would have them (Hesterberg 2015, section
+    4.3): fewer seeds never help.
+    """
+    each = [mine.values(of) for _, mine in results.split(over)]
+    x = np.log([float(value) for value in results.each(over)])
+    x -= x.mean()
+    n, rng = min(map(len, each)), np.random.default_rng(0)
+
+    def slope_of(means: Array) -> Array:
+        return np.asarray(np.log(np.maximum(means, 1e-9)) @ x / (x @ x))
+
+    mean = float(slope_of(np.array([one.mean() for one in each])))
+    if n < 2:
+        return Interval(mean, -np.inf, np.inf)
+    drawn = [one[rng.integers(len(one), size=(20_000, len(one)))].mean(1) for one in each]
+    tail = float(stats.norm.cdf(-np.sqrt(n / (n - 1.0)) * stats.t.ppf(0.975, n - 1)))
+    low, high = np.quantile(slope_of(np.stack(drawn, 1)), [tail, 1.0 - tail])
+    return Interval(mean, float(low), float(high))
 
 
 def shown(found: Interval, digits: int = 3) -> str:

@@ -232,7 +232,14 @@ def _lines(system: str, runs: Results) -> list[Line]:
     where = f"T from {last[0]:,} to {last[1]:,}"
     return [
         bounded(f"Regret of {system}", stated, {"": runs}, share=0.95),
-        grows(f"Regret of {system}: growth with T", "no faster than its bound", found, rival=1.0, where=where),
+        grows(
+            f"Regret of {system}: growth with T",
+            "no faster than its bound",
+            found,
+            rival=1.0,
+            where=where,
+            span=last[1] / last[0],
+        ),
     ]
 
 

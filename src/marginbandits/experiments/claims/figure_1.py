@@ -23,7 +23,7 @@ from marginbandits.experiments.svg import Axis
 from marginbandits.experiments.svg import Line as Curve
 from marginbandits.theory import Bound, Game, Power, entropy_growth, exponents, margin_ramp
 
-__all__ = ["CLAIM"]
+__all__ = ["CLAIM", "exponent_curves"]
 
 TOLERANCE = 0.01
 """What logarithms leave of a slope at T = 10^60."""
@@ -99,7 +99,7 @@ def judge(results: Results) -> Finding:
             verdict(high <= TOLERANCE),
         ),
     ]
-    lines_of_figure_1 = _exponent_curves(8.0)
+    lines_of_figure_1 = exponent_curves(8.0)
     curves = [
         Curve("measured", [2.0], [exponents(2.0)["margin"]], "#1d232b", dots=True),
         *(Curve("", [a], [b], PALETTE[0], dots=True) for a, b in zip(p, in_t, strict=True)),
@@ -137,7 +137,7 @@ def judge(results: Results) -> Finding:
     return Finding(lines, charts, [note])
 
 
-def _exponent_curves(largest: float) -> list[Curve]:
+def exponent_curves(largest: float) -> list[Curve]:
     """The three lines of Figure 1, up to some p."""
     p = np.linspace(0.0, largest, 161)
     names = {"margin": "margin, this paper", "full": "full information", "square": "square loss"}

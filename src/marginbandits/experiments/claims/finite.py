@@ -7,7 +7,9 @@ cost little where a regressor is right, and a bound can be exceeded.
 Regret is what was played, minus the least surrogate total in the class: (1/K) min_f Σ <ℓ, ψ(f)> for the hinge,
 min_f Σ <ℓ, s_f> for the others. The bound is the learner's own, every constant included. It is for losses fixed
 beforehand; where losses react to what was played, the bound is on E Σ ℓ - min_f E Σ <ℓ, s_f>, the expectation inside
-(`to_the_mean`), and nothing is promised of E[Σ ℓ - min_f Σ <ℓ, s_f>], which is larger.
+(`to_the_mean`), and nothing is promised of E[Σ ℓ - min_f Σ <ℓ, s_f>], which is larger. The adversary charges the
+favourite: uniform play loses 1/K a round there and the learner no less, so that at no T does play at random exceed the
+bound. Whoever is certain of an action loses every round, and the best of the class a K-th of them at most.
 """
 
 import itertools
@@ -120,7 +122,7 @@ def to_the_mean(runs: Results, n: int = N) -> Results:
 
     def moved(one: Measured) -> Measured:
         more = one.values[star] - one.values["least"]
-        less = {name: one.values[name] - more for name in ("regret", "uniform")}
-        return Measured(one.parameters, {**less, **{name: one.values[name] for name in ("bound", "useful")}})
+        kept = {name: one.values[name] for name in ("bound", "uniform", "useful")}
+        return Measured(one.parameters, {**kept, "regret": one.values["regret"] - more})
 
     return Results(map(moved, runs))

@@ -1,10 +1,11 @@
 """Verdicts of bounds and of exponents, in one place.
 
 A bound *bites* on rounds where uniform play would break it: where it is below `uniform`, the regret that play at random
-would have had there, which is less than the T that a *vacuous* bound allows (`Bound.vacuous`). Only cells where it
-bites are judged; if there are none the verdict is "does not bite", with the T from which it would. Bounds are on
-expected regret: the mean over seeds, its 95% interval included, must lie below in every cell that is judged; where a
-claim says so, a share of single runs must, too.
+would have had there (or, if an adversary reacts to it, whoever is certain of an action). Only cells where it bites are
+judged. A setting that has none is named with the T from which its bound would bite, which is looked for in the bound
+itself, against the mean over seeds. If no setting has one, the verdict is "does not bite", or "vacuous" where the bound
+is T or more in all of them, which nothing could exceed. Bounds are on expected regret: the mean over seeds, its 95%
+interval included, must lie below in every cell that is judged; where a claim says so, a share of single runs must, too.
 
 An exponent is compared with that of the bound over the same T, not with a round number. That it is at most that *holds*
 if its whole interval is, up to a tolerance; it is *not seen* if its whole interval is above, and *undecided* otherwise,
@@ -12,30 +13,45 @@ so that fewer seeds never help. The tolerance is `TOLERANCE`, or half of the dis
 is less: the exponent that would make the claim worthless (linear growth, or the rate that the paper improves on).
 Where a claim has two sides ("grows like"), an interval that reaches further below says that the upper side holds.
 
+A verdict that could not have fallen is none. An exponent is undecided at best where the grid spans less than a factor
+of `SHORTEST`, where the interval is so wide that growth like the rival's would have reached down to the bound's, and
+where what is measured falls: regret that is gone, or negative, has no exponent of growth.
+
 >>> [grown(Interval(x, x - 0.02, x + 0.02), 0.5, rival=2 / 3).value for x in (0.52, 0.51 + TOLERANCE, 0.63)]
 ['holds at reachable T', 'not seen at reachable T', 'not seen at reachable T']
 >>> grown(Interval(0.5, 0.4, 0.6), 0.5, rival=2 / 3).value  # too wide to tell
 'undecided'
 >>> [grown(Interval(x, x - 0.02, x + 0.02), 0.5, rival=2 / 3, both=True).value for x in (0.5, 0.2)]
 ['holds at reachable T', 'upper side holds']
+>>> grown(Interval(-2.0, -2.5, -1.5), 0.5, rival=1.0).value  # regret that is gone
+'undecided'
+>>> grown(Interval(0.5, 0.49, 0.51), 0.5, rival=1.0, span=2.0).value  # T was doubled, and no more
+'undecided'
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from marginbandits.evaluation import Interval
 from marginbandits.experiments.claims.claim import Line, Results, Verdict, shown, slope
-from marginbandits.experiments.claims.measuring import FARTHEST
+from marginbandits.experiments.claims.measuring import FARTHEST, first_useful
+from marginbandits.theory import Bound
 
-__all__ = ["TOLERANCE", "bounded", "exponent", "grown", "grows", "learns", "under", "worst_of"]
+__all__ = ["SHORTEST", "TOLERANCE", "bounded", "exponent", "grown", "grows", "learns", "under", "worst_of"]
 
 TOLERANCE = 1.0 / 24.0
 """Half of 3/4 - 2/3, the least that rates of the paper with their own learners differ by: no exponent is within it of
 both."""
 
+SHORTEST = 4.0
+"""By so much a grid must grow for an exponent to be shown on it."""
+
 LEARNS = 0.9
 """Of uniform play's regret: whoever has less has learnt something."""
+
+Promised = Callable[[Results], Callable[[int], Bound]]
+"""For the runs of a cell, what their bound would be for other T."""
 
 _WORSE = [Verdict.HOLDS, Verdict.REACHED, Verdict.UPPER, Verdict.UNDECIDED, Verdict.UNSEEN, Verdict.FAILS]
 
@@ -44,7 +60,7 @@ _WORSE = [Verdict.HOLDS, Verdict.REACHED, Verdict.UPPER, Verdict.UNDECIDED, Verd
 class _Cell:
     """Runs of one setting and horizon."""
 
-    name: str
+    setting: str
     T: int
     regret: Interval
     bound: float
@@ -54,12 +70,18 @@ class _Cell:
     runs: int
 
     @classmethod
-    def of(cls, name: str, runs: Results) -> "_Cell":
+    def of(cls, setting: str, runs: Results, promised: Promised | None) -> "_Cell":
         bound, uniform, useful = (float(runs.values(one).mean()) for one in ("bound", "uniform", "useful"))
         under = int((runs.values("regret") <= runs.values("bound")).sum())
         T = int(runs.each("T")[0])
-        name, regret = f"{name}, T = {T:,}".lstrip(", "), runs.interval("regret")
-        return cls(name, T, regret, bound, uniform, useful, under, len(runs))
+        if promised is not None:  # the mean of T is not the T of the mean
+            useful = first_useful(promised(runs), uniform / T)
+        return cls(setting, T, runs.interval("regret"), bound, uniform, useful, under, len(runs))
+
+    @property
+    def name(self) -> str:
+        """The setting and T."""
+        return f"{self.setting}, T = {self.T:,}".lstrip(", ")
 
     @property
     def bites(self) -> bool:
@@ -86,34 +108,54 @@ def worst_of(verdicts: Iterable[Verdict]) -> Verdict:
     return max(verdicts, key=_WORSE.index)
 
 
-def bounded(claim: str, stated: str, runs: Mapping[str, Results], digits: int = 0, *, share: float = 0.0) -> Line:
+def bounded(
+    claim: str,
+    stated: str,
+    runs: Mapping[str, Results],
+    digits: int = 0,
+    *,
+    share: float = 0.0,
+    rival: str = "uniform play",
+    promised: Promised | None = None,
+) -> Line:
     """Regret against its bound, in cells: the runs of each name, split by T; they measured `regret` and `limits`.
 
-    Of single runs in cells that are judged, at least `share` must lie below, too.
+    Of single runs in cells that are judged, at least `share` must lie below, too. `rival` is whose regret `uniform`
+    is. Where that differs from run to run, `promised` is asked for the T from which the bound bites.
     """
-    cells = [_Cell.of(name, of) for name, mine in runs.items() for _, of in mine.split("T")]
+    cells = [_Cell.of(name, of, promised) for name, mine in runs.items() for _, of in mine.split("T")]
     biting = [one for one in cells if one.bites]
     per_round = sorted({f"{one.bound / one.T:.3f}" for one in biting or cells}, key=float)
     spread = f"bound/T {' to '.join(dict.fromkeys((per_round[0], per_round[-1])))}"
     if not biting:
         at = min(cells, key=lambda one: one.bound / one.uniform if one.uniform > 0 else math.inf)
         words = (
-            f"{shown(at.regret, digits)} of {at.bound:,.{digits}f} ({at.name}), under which uniform play is too, with "
+            f"{shown(at.regret, digits)} of {at.bound:,.{digits}f} ({at.name}), under which {rival} is too, with "
             f"{at.uniform:,.{digits}f}; {spread}; {_from(at.useful)}"
         )
-        return Line(claim, stated, words, Verdict.IDLE, len(cells))
+        found = Verdict.IDLE if any(one.bound < one.T for one in cells) else Verdict.VACUOUS
+        return Line(claim, stated, words, found, len(cells))
     at = max(biting, key=lambda one: one.share)
     kept, total = sum(one.under for one in biting), sum(one.runs for one in biting)
     words = (
-        f"closest ({at.name}): {shown(at.regret, digits)} of {at.bound:,.{digits}f}, where uniform play has "
-        f"{at.uniform:,.{digits}f}; {spread}; {kept / total:.1%} of {total:,} runs under it"
+        f"closest ({at.name}): {shown(at.regret, digits)} of {at.bound:,.{digits}f}, where {rival} has "
+        f"{at.uniform:,.{digits}f}; {spread}; {kept / total:.1%} of {total:,} runs under it{_idle(cells)}"
     )
-    idle = [one for one in cells if not one.bites]
-    if idle:
-        first = min(idle, key=lambda one: one.useful)
-        words += f"; does not bite in {len(idle)} of {len(cells)} cells ({first.name}: {_from(first.useful)})"
     found = worst_of(under(one.regret, one.bound) for one in biting)
     return Line(claim, stated, words, found if kept >= share * total else Verdict.FAILS, len(biting))
+
+
+def _idle(cells: list[_Cell]) -> str:
+    """In which cells the bound does not bite, and in which settings at no T that was played."""
+    idle = [one for one in cells if not one.bites]
+    if not idle:
+        return ""
+    first = min(idle, key=lambda one: one.useful)
+    words = f"; does not bite in {len(idle)} of {len(cells)} cells ({first.name}: {_from(first.useful)})"
+    told = {one.setting for one in cells if one.bites}
+    never = {one.setting: one for one in sorted(idle, key=lambda one: one.T) if one.setting not in told}
+    each = [f"{name}, where {_from(one.useful)}" for name, one in never.items()]
+    return words + "; at none of these T in " * bool(each) + "; ".join(each)
 
 
 def _from(useful: float) -> str:
@@ -131,14 +173,36 @@ def exponent(runs: Results, over: str, of: str = "bound") -> float:
     return slope(runs, over, of).mean
 
 
-def grown(found: Interval, stated: float, *, rival: float, floor: float = -math.inf, both: bool = False) -> Verdict:
-    """An exponent against the bound's and a rival's above it; below `floor` there is no growth to speak of."""
+def grown(
+    found: Interval,
+    stated: float,
+    *,
+    rival: float,
+    floor: float = -math.inf,
+    both: bool = False,
+    span: float = math.inf,
+) -> Verdict:
+    """An exponent against the bound's and a rival's above it; below `floor` there is no growth to speak of.
+
+    `span` is the factor by which the grid grew.
+    """
     near = min(TOLERANCE, max(0.5 * (rival - stated), 0.0))
     if found.high <= floor:
         return Verdict.UNSEEN
     if found.high > stated + near or found.low <= floor:
         return Verdict.UNSEEN if found.low > stated else Verdict.UNDECIDED
+    if _empty(found, stated, rival, span):
+        return Verdict.UNDECIDED
     return Verdict.UPPER if both and found.low < stated - near else Verdict.REACHED
+
+
+def _empty(found: Interval, stated: float, rival: float, span: float) -> str:
+    """Why the exponent could not have been seen to be too large; nothing if it could."""
+    if found.high < 0.0:
+        return "what falls has no exponent of growth"
+    if span < SHORTEST:
+        return f"a grid that grows by {span:.2g} shows none"
+    return "too wide to tell from the rival's" if found.mean - found.low >= rival - stated else ""
 
 
 def learns(runs: Results, over: str) -> Verdict:
@@ -158,12 +222,13 @@ def grows(
     floor: float = -math.inf,
     both: bool = False,
     learnt: Iterable[Verdict] = (),
+    span: float = math.inf,
 ) -> Line:
     """Measured exponents, each with the exponent of its bound on the same grid; the worst verdict is the line's.
 
     Who learns nothing has regret that grows like T, but not with anything else: `learnt` is what `learns` says there.
     """
-    each = [grown(one, bound, rival=rival, floor=floor, both=both) for one, bound in found.values()]
+    each = [grown(one, bound, rival=rival, floor=floor, both=both, span=span) for one, bound in found.values()]
     words = "; ".join(
         f"exponent {shown(one, 2)} where the bound has {bound:.2f}" + f" ({name})" * bool(name)
         for name, (one, bound) in found.items()
@@ -173,4 +238,7 @@ def grows(
         less = worst_of(levels) is Verdict.REACHED
         where += f"; regret is {'' if less else 'not '}a tenth less than uniform play's all along"
     verdict = worst_of([*each, *levels])
+    if verdict is Verdict.UNDECIDED:
+        whys = dict.fromkeys(_empty(one, bound, rival, span) for one, bound in found.values())
+        where += "".join(f"; {why}" for why in whys if why)
     return Line(claim, f"{stated}; rival exponent {rival:.3g}", f"{words}, {where}", verdict, len(each))

@@ -35,8 +35,9 @@ from marginbandits.learners import Binning, Learner, LipschitzFTL
 from marginbandits.oracles.lipschitz_erm import LipschitzERM, LipschitzFit
 from marginbandits.scores import Cube
 from marginbandits.theory import Game, binning_radius, lipschitz_ftl, lipschitz_references
+from marginbandits.types import Array
 
-__all__ = ["CLAIM"]
+__all__ = ["CLAIM", "learner_of", "world"]
 
 GAP = 0.4
 NAMES = {
@@ -57,16 +58,22 @@ class Uncoupled(LipschitzERM):
 
 def measure(learner: str, p: int, T: int, seed: int, broken: str = "") -> Mapping[str, float]:
     """Expected regret of one run."""
-    rng = np.random.default_rng([seed, p, T])
-    contexts = rng.random((T, p))
-    side = np.sign(contexts[:, 0] - 0.5) * (np.abs(contexts[:, 0] - 0.5) > 0.25)
-    means = 0.5 + 0.5 * GAP * np.stack([side, -side], 1)
-    env = Oblivious.of(contexts, (rng.random(means.shape) < means).astype(float))
-    laws = played(_learner(learner, p, T, seed), env, broken).laws
+    env, means = world(p, T, seed)
+    laws = played(learner_of(learner, p, T, seed), env, broken).laws
     return {"regret": float((laws * means).sum() - means.min(1).sum())}
 
 
-def _learner(name: str, p: int, T: int, seed: int) -> Learner:
+def world(p: int, T: int, seed: int, gap: float = GAP) -> tuple[Oblivious, Array]:
+    """The rounds, and the expected loss of each action in each."""
+    rng = np.random.default_rng([seed, p, T])
+    contexts = rng.random((T, p))
+    side = np.sign(contexts[:, 0] - 0.5) * (np.abs(contexts[:, 0] - 0.5) > 0.25)
+    means = 0.5 + 0.5 * gap * np.stack([side, -side], 1)
+    return Oblivious.of(contexts, (rng.random(means.shape) < means).astype(float)), means
+
+
+def learner_of(name: str, p: int, T: int, seed: int) -> Learner:
+    """By its name, tuned for T rounds."""
     low, high = [0.0] * p, [1.0] * p
     if name == "binning":
         return Binning(2, space=Cube(low, high), radius=binning_radius(T, p=float(p)), alpha=1.0, seed=seed)
@@ -90,11 +97,11 @@ def units(quick: bool) -> list[Parameters]:
 
 
 def _untold(quick: bool) -> list[Parameters]:
-    dimensions = dict.fromkeys(one["p"] for one in units(quick))
+    """In all dimensions of a full run."""
     runs = [
         {"learner": learner, "p": p, "T": T, "seed": seed}
-        for p in dimensions
-        for T in (256, 2048)
+        for p, most in ((1, 2048), (2, 2048), (3, 1024))
+        for T in (256, most)
         for learner in NAMES
         for seed in range(3)
     ]

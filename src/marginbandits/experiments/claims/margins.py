@@ -3,12 +3,13 @@
 A line says of some losses, or of their differences seed by seed, that they are at most, or at least, so much: it holds
 if the whole 95% interval is, and is undecided if only the mean is. Two that are to lose alike must do so within
 `ALIKE`: few seeds, and so wide intervals, do not help. Every line has a learner that has to lose, or the line fails: a
-setting in which all do well shows nothing. Its control is a game in which all know all.
+setting in which all do well shows nothing. Controls are games in which all know all, and in which all are told nothing.
 """
 
 from marginbandits.evaluation import Interval, interval
-from marginbandits.experiments.claims.claim import Claim, Control, Dots, Finding, Line, Results, Verdict, shown
+from marginbandits.experiments.claims.claim import Claim, Dots, Finding, Line, Results, Verdict, shown
 from marginbandits.experiments.claims.judging import under, worst_of
+from marginbandits.experiments.claims.measuring import NOTHING, control
 from marginbandits.experiments.claims.settings import (
     ADVERSARY,
     FAR,
@@ -19,7 +20,6 @@ from marginbandits.experiments.claims.settings import (
     RARE,
     SEPARABLE,
     USUAL,
-    known,
     measure,
     units,
 )
@@ -212,5 +212,5 @@ CLAIM = Claim(
     measure,
     units,
     judge,
-    controls=(Control(KNOWN, known),),
+    controls=(control(KNOWN, units), control(NOTHING, units)),
 )

@@ -23,7 +23,7 @@ from marginbandits.learners import Learner
 from marginbandits.theory import Bound, useful_from
 from marginbandits.types import Array, Decision, Environment, Round
 
-__all__ = ["FARTHEST", "NOTHING", "OPPOSITE", "control", "limits", "played", "with_broken"]
+__all__ = ["FARTHEST", "NOTHING", "OPPOSITE", "control", "first_useful", "limits", "played", "with_broken"]
 
 NOTHING, OPPOSITE = "told nothing", "told the opposite"
 FARTHEST = 10**15
@@ -51,8 +51,13 @@ def limits(bound: Callable[[int], Bound], T: int, uniform: float, *, scale: floa
     >>> {name: round(value) for name, value in limits(lambda T: Bound("", {"": 10.0 * T**0.5}, T), 900, 450.0).items()}
     {'bound': 300, 'uniform': 450, 'useful': 401}
     """
-    useful = useful_from(bound, per_round=max(uniform / T, 1e-9) / scale, least=16, most=FARTHEST)
-    return {"bound": scale * bound(T).value, "uniform": uniform, "useful": float(useful or FARTHEST)}
+    useful = first_useful(bound, uniform / T / scale)
+    return {"bound": scale * bound(T).value, "uniform": uniform, "useful": useful}
+
+
+def first_useful(bound: Callable[[int], Bound], per_round: float) -> float:
+    """The T from which the bound is below `per_round` T; `FARTHEST`, if not before."""
+    return float(useful_from(bound, per_round=max(per_round, 1e-9), least=16, most=FARTHEST) or FARTHEST)
 
 
 def with_broken(units: Iterable[Parameters], broken: str) -> list[Parameters]:

@@ -17,8 +17,7 @@ from marginbandits.environments import (
     SeparableMisspecified,
 )
 from marginbandits.experiments.claims.claim import Parameters
-from marginbandits.experiments.claims.measuring import with_broken
-from marginbandits.experiments.simulate import simulate
+from marginbandits.experiments.claims.measuring import played
 from marginbandits.features import Bias, Concatenate, Identity, Standardise
 from marginbandits.learners import HingeLMC, Learner, LinUCB, Mixture, Uniform
 from marginbandits.types import Environment
@@ -33,7 +32,6 @@ __all__ = [
     "RARE",
     "SEPARABLE",
     "USUAL",
-    "known",
     "measure",
     "units",
 ]
@@ -96,18 +94,15 @@ MORE: Mapping[str, tuple[str, ...]] = {
 def measure(world: str, learner: str, T: int, seed: int, broken: str = "") -> Mapping[str, float]:
     """The learner's mean loss, and that of the best action played throughout."""
     environment = WORLDS[world](T, seed)
-    trace = simulate(LEARNERS["Uniform" if broken else learner](environment.n_actions, T, seed), environment)
+    known = broken == KNOWN
+    agent = LEARNERS["Uniform" if known else learner](environment.n_actions, T, seed)
+    trace = played(agent, environment, broken)
     if trace.all_losses is None:
         raise ValueError("the environment must tell all losses afterwards")
-    if broken:  # the least loss of every round, for everyone
+    if known:  # the least loss of every round, for everyone
         least = float(trace.all_losses.min(1).mean())
         return {"loss": least, "constant": least}
     return {"loss": float(trace.losses.mean()), "constant": float(trace.all_losses.mean(0).min())}
-
-
-def known(quick: bool) -> list[Parameters]:
-    """Where all know all, no one is better than another."""
-    return with_broken(units(True), KNOWN)
 
 
 def units(quick: bool) -> list[Parameters]:

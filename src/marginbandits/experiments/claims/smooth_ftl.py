@@ -56,7 +56,7 @@ def units(quick: bool) -> list[Parameters]:
 
 
 def _few(quick: bool) -> list[Parameters]:
-    return [one for one in units(quick) if one["seed"] < 3 and one["T"] < 8192]
+    return [one for one in units(quick) if one["seed"] < 2 and one["T"] < 8192]
 
 
 def judge(results: Results) -> Finding:

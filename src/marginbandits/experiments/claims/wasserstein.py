@@ -47,7 +47,9 @@ def measure(d: int, steps: int, seed: int, broken: str = "") -> Mapping[str, flo
     F = HingePotential(rows, tuned.eta * rng.uniform(1.0, 2.0 * K, len(rows)), MARGIN)
     tau, G = tuned.accuracy, F.lipschitz
     target, other = _target(F, d, rng), _target(F, d, rng)
-    found = {"floor": wasserstein(target, other), "tau": tau, "N": tuned.log10_steps}
+    found = {"tau": tau, "N": tuned.log10_steps}
+    if steps == 1 and not broken:  # the same for any number of steps, and as dear as the distance itself
+        found["floor"] = wasserstein(target, other)
     if broken in MOVED:
         other[:, 0] += MOVED[broken] * tau
         return {**found, "distance": wasserstein(target, other)}
@@ -90,7 +92,7 @@ def units(quick: bool) -> list[Parameters]:
 
 
 def _few(quick: bool) -> list[Parameters]:
-    return [one for one in units(quick) if one["steps"] == 10 and one["seed"] < 3]
+    return [one for one in units(quick) if one["steps"] == 10 and one["seed"] < 2]
 
 
 def judge(results: Results) -> Finding:
@@ -105,7 +107,7 @@ def judge(results: Results) -> Finding:
                 f"Algorithm 2's law is within τ of its target, d = {d}",
                 f"W₁ <= τ = {tau:.3f} after N = 10^{float(near.values('N')[0]):.0f} steps",
                 f"{shown(found, 3)} after {most:,} steps, {shown(far, 3)} after {min(mine.each('steps'))}, of "
-                f"{POINTS[d]} points each; two such samples of the target {float(near.values('floor').mean()):.3f}",
+                f"{POINTS[d]} points each{_floor(mine)}",
                 under(found, tau),
                 1,
             )
@@ -124,6 +126,12 @@ def judge(results: Results) -> Finding:
         f"of T = {T} asks for far fewer."
     )
     return Finding(lines, [chart], [note])
+
+
+def _floor(runs: Results) -> str:
+    """How far points of the target are from each other, where that was measured."""
+    each = [one.values["floor"] for one in runs if "floor" in one.values]
+    return f"; two such samples of the target {float(np.mean(each)):.3f}" if each else ""
 
 
 CLAIM = Claim(

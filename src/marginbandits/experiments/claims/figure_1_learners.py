@@ -1,0 +1,215 @@
+"""Figure 1, by learners: measured exponents for p = 1, 2, 3 of those that claim one, over the figure's curves.
+
+The curves are of bounds, and the margin's is of a theorem without a learner. Those that can be run claim
+
+    "leader"    Lipschitz follow-the-leader            p/(p+1), for p < 2 2/3 (E17): the margin's from p = 2 on
+    "smooth"    SmoothFTL over linear scores, p = 2    2/3: the margin's
+    "weights"   exponential weights on cells           (p+1)/(p+2): the square loss'
+    "binning"   upper confidence on cells              (p+1)/(p+2): the square loss'
+
+and nobody claims the margin's (p+2)/(p+4) below p = 2, nor full information's. Weights are over all 2^m policies that
+are constant on m = k^p cells, which cover the 1-Lipschitz ones of the unit cube (under 4 times the largest coordinate)
+within 1/k a round, with the k for which their bound is least:
+
+    √(4 T k^p ln 2) + T/k          over the best 1-Lipschitz policy; k is of order T^{1/(p+2)}
+
+Rounds are those of `lipschitz`, with the widest gap: left of x_1 = 1/4 the first action never loses and the other
+always, right of 3/4 the other way round, and in between both lose half of the time. SmoothFTL's are its own claim's.
+
+A measured exponent is the slope of log mean regret on log T over these T, of this law. It is no limit. The leader and
+SmoothFTL play at random as much as their bound has it, and weights learn in every cell anew: they are to grow like
+their bounds. Binning is to grow no faster, for there is a gap.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import numpy as np
+
+from marginbandits.evaluation import Interval
+from marginbandits.experiments.claims import smooth_ftl
+from marginbandits.experiments.claims.claim import (
+    Chart,
+    Claim,
+    Control,
+    Finding,
+    Line,
+    Parameters,
+    Results,
+    bootstrapped,
+)
+from marginbandits.experiments.claims.figure_1 import exponent_curves
+from marginbandits.experiments.claims.judging import bounded, exponent, grows
+from marginbandits.experiments.claims.lipschitz import learner_of, world
+from marginbandits.experiments.claims.many_cells import product_weights
+from marginbandits.experiments.claims.measuring import NOTHING, limits, played, with_broken
+from marginbandits.experiments.marks import PALETTE
+from marginbandits.experiments.svg import Axis
+from marginbandits.experiments.svg import Line as Curve
+from marginbandits.theory import Bound, Game, lipschitz_ftl, lipschitz_references
+
+__all__ = ["CLAIM", "cells_of", "on_cells", "promised"]
+
+NAMES = {
+    "leader": "Lipschitz leader",
+    "smooth": "SmoothFTL",
+    "weights": "exponential weights on cells",
+    "binning": "binning",
+}
+WIDEST = 1.0
+
+
+def measure(learner: str, p: int, T: int, seed: int, broken: str = "") -> Mapping[str, float]:
+    """Expected regret of one run, and its bound: an order but for the weights'."""
+    if learner == "smooth":
+        found = smooth_ftl.measure("T", "proof", T, 1.0, seed, broken)
+        return {"regret": found["regret"], "bound": found["rate"]}
+    env, means = world(p, T, seed, WIDEST)
+    best = float(means.min(1).sum())
+    if learner == "weights":
+        regret = on_cells(cells_of(p, T), p, T, seed, told=broken != NOTHING)
+        return {"regret": regret, **limits(promised(p), T, float(means.mean(1).sum()) - best)}
+    laws = played(learner_of(learner, p, T, seed), env, broken).laws
+    regret = float((laws * means).sum()) - best
+    order = T ** lipschitz_references(float(p))["binning"]
+    return {"regret": regret, "bound": lipschitz_ftl(float(p), Game(2, T, 1.0)).value if learner == "leader" else order}
+
+
+def on_cells(k: int, p: int, T: int, seed: int, *, told: bool = True) -> float:
+    """Expected regret of exponential weights over all policies on k^p cells."""
+    env, means = world(p, T, seed, WIDEST)
+    cells = np.minimum((env.contexts * k).astype(np.int64), k - 1) @ (k ** np.arange(p))
+    second = product_weights(cells, env.losses * told, k**p, np.random.default_rng([seed, k, T]).random(T))
+    return float((np.stack([1.0 - second, second], 1) * means).sum() - means.min(1).sum())
+
+
+def promised(p: int) -> Callable[[int], Bound]:
+    """What exponential weights on cells are promised for T rounds."""
+
+    def bound(T: int) -> Bound:
+        k = cells_of(p, T)
+        terms = {"weights": math.sqrt(4.0 * T * k**p * math.log(2.0)), "cells": T / k}
+        return Bound("exponential weights on cells", terms, T)
+
+    return bound
+
+
+def cells_of(p: int, T: int) -> int:
+    """k, for which the bound is least: cells along each side."""
+    best = math.pow(math.sqrt(T / math.log(2.0)) / p, 2.0 / (p + 2.0))  # where its derivative is 0
+    each = {k: math.sqrt(4.0 * T * k**p * math.log(2.0)) + T / k for k in (max(1, math.floor(best)), math.ceil(best))}
+    return min(each, key=lambda k: each[k])
+
+
+Grids: TypeAlias = Mapping[str, Mapping[int, tuple[int, ...]]]
+
+QUICK: Grids = {
+    "leader": {1: (256, 1024, 4096), 2: (256, 1024, 4096), 3: (128, 512, 1024)},
+    "smooth": {2: (256, 1024, 4096)},
+    "weights": dict.fromkeys((1, 2, 3), (4096, 16_384, 65_536)),
+    "binning": dict.fromkeys((1, 2, 3), (256, 1024, 4096)),
+}
+FULL: Grids = {
+    "leader": {1: (1024, 4096, 16_384), 2: (1024, 4096, 16_384), 3: (512, 2048, 8192)},
+    "smooth": {2: (1024, 4096, 16_384)},
+    "weights": dict.fromkeys((1, 2, 3), (4096, 32_768, 262_144, 1_048_576)),
+    "binning": dict.fromkeys((1, 2, 3), (1024, 4096, 16_384)),
+}
+
+
+def units(quick: bool) -> list[Parameters]:
+    """T over a factor of 16 and more; the programs of the leader at p = 3 are slow, so that it ends early."""
+    return _planned(QUICK if quick else FULL, 5 if quick else 8)
+
+
+def _planned(grids: Grids, seeds: int) -> list[Parameters]:
+    return [
+        {"learner": learner, "p": p, "T": T, "seed": seed}
+        for learner, each in grids.items()
+        for p, horizons in each.items()
+        for T in horizons
+        for seed in range(seeds)
+    ]
+
+
+def _untold(quick: bool) -> list[Parameters]:
+    """Weights for as long as their bound takes to say something for p = 1."""
+    short: Grids = {learner: dict.fromkeys(each, (256, 1024)) for learner, each in QUICK.items()}
+    return with_broken(_planned({**short, "weights": dict.fromkeys((1, 2, 3), (4096, 16_384))}, 3), NOTHING)
+
+
+def judge(results: Results) -> Finding:
+    """Each exponent against that of the learner's bound on the same T, and the weights' bound."""
+    cells = {f"p = {p}": mine for p, mine in results.where(learner="weights").split("p")}
+    lines = [
+        bounded(
+            "Exponential weights on cells: regret",
+            "at most √(4 T k^p ln 2) + T/k over the best 1-Lipschitz policy",
+            cells,
+            promised=lambda runs: promised(int(runs.each("p")[0])),
+        )
+    ]
+    each = {
+        (learner, int(p)): bootstrapped(one, "T", "regret")
+        for learner, mine in results.split("learner")
+        for p, one in mine.split("p")
+    }
+    lines += [_line(learner, p, one, results.where(learner=learner, p=p)) for (learner, p), one in each.items()]
+    notes = [
+        "A measured exponent is the slope of log mean regret on log T between the least T and the largest, on one law; "
+        "its interval is a bootstrap over seeds, taken further out for few of them. It says how regret grew there. It "
+        "is no limit: constants, logarithms, whole numbers of cells and what a leader pays before it knows anything "
+        "all bend it, so that it is compared with the exponent of the learner's own bound over the same T, and a law "
+        "that is harder could grow faster.",
+        "Dots beside p = 1, 2 and 3 stand a little apart, so that intervals can be seen. At p = 1 nobody is at the "
+        "margin's 3/5, because its theorem has no learner: what can be run claims 2/3.",
+    ]
+    return Finding(lines, [_figure(each)], notes)
+
+
+def _line(learner: str, p: int, found: Interval, runs: Results) -> Line:
+    T, square = runs.each("T"), lipschitz_references(float(p))["binning"]
+    on_cells = learner in ("weights", "binning")
+    claimed = square if on_cells else max(2.0 / 3.0, p / (p + 1.0))
+    curve = (
+        "the square loss' curve" if on_cells else "the margin's curve" if p >= 2 else "above the margin's 0.600: E17"
+    )
+    return grows(
+        f"Figure 1 at p = {p}, by {NAMES[learner]}",
+        f"{'no faster than' if learner == 'binning' else 'like'} its bound, T^{claimed:.3f}, {curve}",
+        {"": (found, exponent(runs, "T"))},
+        rival=1.0 if on_cells or p < 2 else square,
+        where=f"T from {min(T):,} to {max(T):,}",
+        both=learner != "binning",
+        span=max(T) / min(T),
+    )
+
+
+def _figure(each: Mapping[tuple[str, int], Interval]) -> Chart:
+    """Dots and intervals over the curves, each learner's a little to the side."""
+    dots, legend = [], []
+    for place, (learner, name) in enumerate(NAMES.items()):
+        colour, aside = PALETTE[3 + place], 0.09 * (place - 1.5)
+        mine = {p + aside: one for (who, p), one in each.items() if who == learner}
+        dots += [Curve(name, [p], [one.mean], colour, dots=True) for p, one in mine.items()]
+        dots += [Curve(f"{name}, interval", [p, p], [one.low, one.high], colour) for p, one in mine.items()]
+        legend.append(Curve(name, [0.0], [0.0], colour, dots=True))
+    curves = exponent_curves(4.0)
+    across = Axis(0.0, 4.0, [(float(p), str(p)) for p in range(5)], label="p")
+    down = Axis(0.35, 1.05, [(mark / 10, f"{mark / 10:.1f}") for mark in range(4, 11)], label="exponent of T")
+    return Chart("Figure 1, by learners", [*dots, *curves], across, down, [*legend, *curves])
+
+
+CLAIM = Claim(
+    "figure-1-learners",
+    "Figure 1, by learners",
+    "Figure 1, section 2, with theorem 'ftl', section 3.2, and the theorem on Lipschitz contextual bandits, appendix",
+    "The figure's exponents are of bounds. Here are those of learners that claim some of them, as far as they can be "
+    "seen at the T that can be played.",
+    measure,
+    units,
+    judge,
+    errata=(17,),
+    controls=(Control(NOTHING, _untold),),
+)

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import marginbandits as mb
+from marginbandits.held import chance
 from marginbandits.features import feature_map
 from marginbandits.learners.hinge_lmc.rounds import n_normals
+from marginbandits.normals import fill
 from marginbandits.learners.smooth_ftl.grams import STRETCH, Grams
 from marginbandits.state import Journal
 from tests.problems import played
@@ -49,7 +51,9 @@ def test_draws_of_many_rounds_can_be_made_at_once(features: Any) -> None:
     played(one, 300)  # the first are learnt anew now and then
     played(two, 300)
     m = n_normals(two.n_particles, two.moves, two._particles.shape[2])
-    drawn = iter(two._rng.standard_normal((50, m), np.float32))
+    made = np.empty(50 * m)
+    fill(chance(two._rng), made)
+    drawn = iter(made.reshape(50, m))
     after = two._rng.bit_generator.state
     two._normals = lambda: next(drawn)  # type: ignore[method-assign]  # what it would have drawn
     assert np.array_equal(played(one, 50), played(two, 50))

@@ -24,7 +24,8 @@ from marginbandits.compiled import kernel
 from marginbandits.held import bits, uniform
 from marginbandits.types import Array
 
-__all__ = ["fill"]
+__all__: list[str] = []
+# It is compiled, for other modules here alone: it trusts what it is given.
 
 R = 3.6541528853610088
 """The last edge, for which 256 pieces are of one size."""

@@ -161,6 +161,7 @@ OF: dict[str, dict[str, Any]] = {
     "Finite.from_models": {"models": []},
     "Finite.from_weights": {"weights": np.ones((2, K, D))},
     "HingeRealizable": {"margin": None},
+    "ILOVETOCONBANDITS.play_epochs": {"contexts": ROWS[:2], "rewarded": np.full((2, K), 0.5)},
     "LipschitzCube.mean_losses": {"contexts": np.abs(ROWS[:3])},
     "*.of": {"losses": np.eye(3)},
     "SharedLinear.gradient": {"context": ROWS[:K]},

@@ -40,7 +40,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from marginbandits import laws
-from marginbandits.contexts import Batch, dense, per_action
+from marginbandits.arrays import Numbers
+from marginbandits.contexts import LARGEST, Batch, dense, per_action
 from marginbandits.features import MaybeFeatures
 from marginbandits.learners.base import Parts
 from marginbandits.learners.finite_class import Radius, Regressors
@@ -48,7 +49,7 @@ from marginbandits.learners.policy_class import Columns, PolicyLearner
 from marginbandits.state import COUNT, Field, zeros
 from marginbandits.theory import taming_floor
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Real, Seed, validated
+from marginbandits.validation import ActionCount, Instance, Integer, Real, Seed, validated
 
 __all__ = ["ILOVETOCONBANDITS"]
 
@@ -106,7 +107,14 @@ class ILOVETOCONBANDITS(PolicyLearner):
         bad, K2 = self._bad(), 2.0 * self.n_actions
         return float(self._q @ bad) - K2, float((self._inverse(self._q, 1) - K2 - bad).max())
 
-    def play_epochs(self, contexts: Array, rewarded: Array, rounds: int, rng: np.random.Generator) -> Array:
+    @validated
+    def play_epochs(
+        self,
+        contexts: Annotated[Array, Numbers(2, low=-LARGEST, high=LARGEST)],
+        rewarded: Annotated[Array, Numbers(2, low=0, high=1)],
+        rounds: Annotated[int, Integer(1, COUNT)],
+        rng: Annotated[np.random.Generator, Instance(np.random.Generator)],
+    ) -> Array:
         """Play so many independent rounds and learn from them, by whole epochs: billions, where contexts are few.
 
         Each of the `contexts`, vectors, is as likely; `rewarded` says of each, and of each action, how likely a reward
@@ -124,8 +132,31 @@ class ILOVETOCONBANDITS(PolicyLearner):
         >>> agent.epoch, bool(played[0, 0] < 0.01 * played.sum())
         (41, True)
         """
-        if self._map is None:
-            raise ValueError("play_epochs must wait for the first round learnt: by its context the class is laid out")
+        with self._lock:
+            if self._map is None or self._shape is None or self._state is None:
+                raise ValueError(
+                    "play_epochs must wait for the first round learnt: by its context the class is laid out"
+                )
+            wanted = (len(contexts), self._shape.width), (len(contexts), self.n_actions)
+            if self._shape.shared or (contexts.shape, rewarded.shape) != wanted or not len(contexts):
+                shapes = f"{contexts.shape} and {rewarded.shape}"
+                raise ValueError(f"contexts and rewarded must be of shapes {wanted[0]} and {wanted[1]}, got {shapes}")
+            if self._learnt() + rounds > COUNT:
+                raise ValueError(
+                    f"rounds must be at most {COUNT - self._learnt():,}, after those learnt, got {rounds:,}"
+                )
+            self._journal.begin()
+            self._journal.keep_all(self._state)
+            try:
+                played = self._play_epochs(contexts, rewarded, rounds, rng)
+            except BaseException:
+                self._journal.undo()
+                raise
+            self._journal.begin()  # what was kept is kept no longer
+        return played
+
+    def _play_epochs(self, contexts: Array, rewarded: Array, rounds: int, rng: np.random.Generator) -> Array:
+        assert self._map is not None
         rows = dense(self._map.transform(contexts))
         columns = [self._column(per_action(one[None], self.n_actions)) for one in rows]
         even, played = np.full(len(contexts), 1.0 / len(contexts)), np.zeros(rewarded.shape)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import marginbandits as mb
-from marginbandits.held import chance
 from marginbandits.features import feature_map
+from marginbandits.held import chance
 from marginbandits.learners.hinge_lmc.rounds import n_normals
-from marginbandits.normals import fill
 from marginbandits.learners.smooth_ftl.grams import STRETCH, Grams
+from marginbandits.normals import fill
 from marginbandits.state import Journal
 from tests.problems import played
 

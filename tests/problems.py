@@ -29,3 +29,15 @@ def law(agent: mb.Learner, context: Array) -> Array:
     distribution = agent.act(context).distribution
     assert distribution is not None
     return distribution
+
+
+def exclusive_or(agent: mb.Learner, n: int, seed: int = 0) -> float:
+    """The mean loss of n rounds whose better action no line tells from the other."""
+    rng, lost = np.random.default_rng(seed), 0.0
+    for _ in range(n):
+        x = rng.uniform(-1, 1, 2)
+        decision = agent.act(x)
+        loss = float((x[0] * x[1] > 0) != (decision.action == 1))
+        agent.learn(x, decision, loss)
+        lost += loss / n
+    return lost

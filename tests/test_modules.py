@@ -17,6 +17,7 @@ import marginbandits as mb
 from marginbandits.checks import LEARNER_CHECKS
 from marginbandits.oracles.ensembles import Ensemble
 from marginbandits.oracles.network_erm import NetworkERM
+from tests.problems import exclusive_or
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="the extra `torch` is not installed")
 
@@ -30,17 +31,6 @@ def _mlp(d: int = 2, width: int = 16, seed: int = 0) -> Any:
 
 def _networks(body: Any, **more: Any) -> mb.Networks:
     return mb.Networks(**{"n_networks": 3, "minibatch": 32, "device": "torch:cpu", "body": body, **more})
-
-
-def _play(agent: mb.Learner, n: int, seed: int = 0) -> float:
-    rng, lost = np.random.default_rng(seed), 0.0
-    for _ in range(n):
-        x = rng.uniform(-1, 1, 2)
-        decision = agent.act(x)
-        loss = float((x[0] * x[1] > 0) != (decision.action == 1))
-        agent.learn(x, decision, loss)
-        lost += loss / n
-    return lost
 
 
 class NotQuite:
@@ -130,9 +120,9 @@ def test_the_learner_keeps_the_contract(check: str) -> None:
 @needs_torch
 def test_memory_does_not_grow() -> None:
     agent = mb.HingeLMC(2, scores=_networks(_mlp()), seed=0)
-    _play(agent, 300)
+    exclusive_or(agent, 300)
     tracemalloc.start()
-    _play(agent, 600)
+    exclusive_or(agent, 600)
     gc.collect()
     grown = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
@@ -144,8 +134,8 @@ def test_it_learns_what_no_line_can_and_leaves_the_users_module_alone() -> None:
     body = _mlp(width=32)
     before = [one.detach().clone() for one in body.parameters()]
     agent = mb.HingeLMC(2, scores=_networks(body, minibatch=64), seed=0)
-    _play(agent, 600)
-    assert _play(agent, 200, seed=1) < 0.15
+    exclusive_or(agent, 600)
+    assert exclusive_or(agent, 200, seed=1) < 0.15
     assert all((one == was).all() for one, was in zip(body.parameters(), before, strict=True))
     assert body.training
 
@@ -153,12 +143,12 @@ def test_it_learns_what_no_line_can_and_leaves_the_users_module_alone() -> None:
 @needs_torch
 def test_saved_and_loaded_with_its_body_it_goes_on_alike() -> None:
     agent = mb.HingeLMC(2, scores=_networks(_mlp()), seed=0)
-    _play(agent, 60)
+    exclusive_or(agent, 60)
     saved = agent.dumps()
     again = mb.loads(saved, body=_mlp(seed=1))  # its weights come from the file
     assert again.dumps() == saved
     twin = pickle.loads(pickle.dumps(agent))
-    assert _play(agent, 40, seed=2) == _play(again, 40, seed=2) == _play(twin, 40, seed=2)
+    assert exclusive_or(agent, 40, seed=2) == exclusive_or(again, 40, seed=2) == exclusive_or(twin, 40, seed=2)
     assert agent.dumps() == again.dumps() == twin.dumps()
     assert mb.HingeLMC.loads(saved, body=_mlp(), device="torch:cpu").dumps() == saved
 
@@ -166,7 +156,7 @@ def test_saved_and_loaded_with_its_body_it_goes_on_alike() -> None:
 @needs_torch
 def test_another_body_or_none_is_refused() -> None:
     agent = mb.HingeLMC(2, scores=_networks(_mlp()), seed=0)
-    _play(agent, 20)
+    exclusive_or(agent, 20)
     saved = agent.dumps()
     with pytest.raises(ValueError, match="saved with a body of its own: hand it in again"):
         mb.loads(saved)
@@ -238,11 +228,11 @@ def test_experts_and_oracles_take_a_body_too() -> None:
     scores = _networks(_mlp())
     expert = mb.NetworksExpert(networks=scores, after=10, features=mb.Standardise(bias=False))
     agent = mb.Mixture(2, experts=[mb.RidgeExpert(), expert], seed=0)
-    _play(agent, 60)
+    exclusive_or(agent, 60)
     assert mb.loads(agent.dumps(), body=_mlp()).dumps() == agent.dumps()
     oracle = NetworkERM(0.3, networks=scores, passes=3)
     follower = mb.FaithfulSmoothFTL(2, horizon=100, margin=0.3, oracle=oracle, features=mb.Standardise(bias=False))
-    _play(follower, 40)
+    exclusive_or(follower, 40)
     assert mb.loads(follower.dumps(), body=_mlp()).dumps() == follower.dumps()
 
 
@@ -258,7 +248,7 @@ def test_what_is_done_to_the_module_later_changes_nothing() -> None:
         mb.FaithfulSmoothFTL(2, horizon=400, margin=0.3, oracle=oracle, features=mb.Standardise(bias=False), seed=0),
     ]
     for agent in agents:
-        _play(agent, 40)
+        exclusive_or(agent, 40)
         saved, twin = agent.dumps(), pickle.loads(pickle.dumps(agent))
         with torch.no_grad():
             body[0].weight.add_(1.0)
@@ -266,7 +256,7 @@ def test_what_is_done_to_the_module_later_changes_nothing() -> None:
         again = mb.loads(saved, body=_mlp(seed=1))
         body[1] = torch.nn.ReLU()
         assert agent.dumps() == again.dumps() == saved
-        assert _play(agent, 120, seed=2) == _play(again, 120, seed=2) == _play(twin, 120, seed=2)
+        assert exclusive_or(agent, 120, seed=2) == exclusive_or(again, 120, seed=2) == exclusive_or(twin, 120, seed=2)
         assert agent.dumps() == again.dumps() == twin.dumps()
 
 
@@ -289,18 +279,18 @@ def test_what_is_frozen_and_what_is_no_parameter_stays() -> None:
             return self.last
 
     agent: Any = mb.HingeLMC(2, scores=_networks(Body()), seed=0)
-    _play(agent, 60)
+    exclusive_or(agent, 60)
     shape = agent._networks.ensemble.shape
     assert list(shape.first) == ["trained.weight", "trained.bias"]
     assert agent.predict([0.1, 0.2]).tolist() == agent.predict([0.1, 0.2]).tolist()
     twin, again = copy.deepcopy(agent), mb.loads(agent.dumps(), body=Body())
-    assert _play(agent, 20) == _play(twin, 20) == _play(again, 20)
+    assert exclusive_or(agent, 20) == exclusive_or(twin, 20) == exclusive_or(again, 20)
     still: Any = mb.HingeLMC(2, scores=_networks(Body().requires_grad_(False)), seed=0)
-    _play(still, 40)
+    exclusive_or(still, 40)
     follower = mb.FaithfulSmoothFTL(
         2, horizon=99, margin=0.3, oracle=NetworkERM(0.3, networks=_networks(Body()), passes=3), seed=0
     )
-    _play(follower, 40)
+    exclusive_or(follower, 40)
 
 
 @needs_torch
@@ -316,11 +306,11 @@ def test_each_body_of_several_is_handed_in() -> None:
         return mb.Mixture(2, experts=experts, seed=0)
 
     agent = mixture()
-    _play(agent, 30)
+    exclusive_or(agent, 30)
     saved = agent.dumps()
     bodies = [torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.Tanh()), torch.nn.Linear(2, 4)]
     again = mb.loads(saved, body=bodies)
-    assert _play(agent, 30) == _play(again, 30)
+    assert exclusive_or(agent, 30) == exclusive_or(again, 30)
     with pytest.raises(ValueError, match="must be a list of the 2 it was saved with, in their order, got 1"):
         mb.loads(saved, body=bodies[1])
 
@@ -370,17 +360,17 @@ def test_the_caller_s_modes_are_of_no_concern(own: bool) -> None:
 
     scores = _networks(_mlp()) if own else mb.Networks(n_networks=3, minibatch=32, device="torch:cpu")
     usual, other = (mb.HingeLMC(2, scores=scores, seed=0) for _ in range(2))
-    _play(usual, 30)
+    exclusive_or(usual, 30)
     torch.set_default_dtype(torch.float64)
     try:
         with torch.inference_mode():
-            _play(other, 30)
+            exclusive_or(other, 30)
             loaded = mb.loads(other.dumps(), body=_mlp() if own else None)
     finally:
         torch.set_default_dtype(torch.float32)
     with torch.no_grad():
         again = pickle.loads(pickle.dumps(loaded))
         assert usual.dumps() == other.dumps() == again.dumps()
-        lost = [_play(agent, 40, seed=1) for agent in (other, loaded, again)]
-    assert lost == [_play(usual, 40, seed=1)] * 3
+        lost = [exclusive_or(agent, 40, seed=1) for agent in (other, loaded, again)]
+    assert lost == [exclusive_or(usual, 40, seed=1)] * 3
     assert usual.dumps() == other.dumps() == loaded.dumps() == again.dumps()

@@ -23,6 +23,7 @@ from marginbandits.state import Field
 from marginbandits.surrogates import TWO_SIDED, two_sided_slope
 from marginbandits.types import Array
 from tests.marks import at_length
+from tests.problems import exclusive_or
 
 SHAPE = Perceptrons(n_networks=2, sizes=(3, 5, 4, 2))
 
@@ -212,7 +213,7 @@ def test_a_learner_says_how_its_networks_mix_and_stays_as_it_is() -> None:
     agent = mb.HingeLMC(2, scores=_small(sampler="preconditioned"), seed=0)
     with pytest.raises(ValueError, match="after the first learn"):
         agent.chains()
-    _play(agent, 100)
+    exclusive_or(agent, 100)
     before = agent.dumps()
     found = agent.chains()
     assert found.steps == 1000
@@ -220,7 +221,7 @@ def test_a_learner_says_how_its_networks_mix_and_stays_as_it_is() -> None:
     assert found == agent.chains()
     assert agent.dumps() == before
     linear = mb.HingeLMC(2, seed=0)
-    _play(linear, 5)
+    exclusive_or(linear, 5)
     with pytest.raises(ValueError, match=r"chains are those of scores=Networks\(\)"):
         linear.chains()
 
@@ -243,21 +244,10 @@ def test_the_learner_keeps_the_contract(check: str, sampler: str) -> None:
     LEARNER_CHECKS[check](lambda **more: mb.HingeLMC(**{"n_actions": 3, "seed": 0, "scores": scores, **more}))
 
 
-def _play(agent: mb.Learner, n: int, seed: int = 0) -> float:
-    rng, lost = np.random.default_rng(seed), 0.0
-    for _ in range(n):
-        x = rng.uniform(-1, 1, 2)
-        decision = agent.act(x)
-        loss = float((x[0] * x[1] > 0) != (decision.action == 1))
-        agent.learn(x, decision, loss)
-        lost += loss / n
-    return lost
-
-
 def test_it_learns_what_no_line_can() -> None:
     agent = mb.HingeLMC(2, scores=mb.Networks(n_networks=4, width=32, minibatch=64), seed=0)
-    _play(agent, 600)
-    assert _play(agent, 200, seed=1) < 0.15
+    exclusive_or(agent, 600)
+    assert exclusive_or(agent, 200, seed=1) < 0.15
     found = agent.diagnostics()
     assert found.agreement > 0.8
     assert 0.1 < found.beyond <= 1.0
@@ -309,7 +299,7 @@ def test_a_shift_of_all_scores_changes_nothing_that_is_played() -> None:
 def test_weights_that_are_no_numbers_are_refused_and_nothing_has_happened() -> None:
     agent = mb.HingeLMC(2, scores=_small(sampler="langevin", rate=1e6, temperature=1e6), seed=0)
     with pytest.raises(FloatingPointError, match=r"rate=1e\+06 is too large"):
-        _play(agent, 400)
+        exclusive_or(agent, 400)
     before = agent.dumps()
     with pytest.raises(FloatingPointError, match="too large"):
         agent.learn([0.1, 0.2], mb.Decision(0, 0.5), 1.0)
@@ -319,7 +309,7 @@ def test_weights_that_are_no_numbers_are_refused_and_nothing_has_happened() -> N
 def test_squared_error_is_for_networks() -> None:
     with pytest.raises(ValueError, match="surrogate='squared_error' needs scores"):
         mb.HingeLMC(2, surrogate="squared_error")
-    assert _play(mb.HingeLMC(2, surrogate="squared_error", scores=_small(), seed=0), 100) < 0.6
+    assert exclusive_or(mb.HingeLMC(2, surrogate="squared_error", scores=_small(), seed=0), 100) < 0.6
 
 
 def test_actions_come_and_go_and_the_others_stay() -> None:
@@ -406,14 +396,14 @@ def test_networks_join_and_are_believed_where_they_fit(monkeypatch: pytest.Monke
     line = mb.RidgeExpert()
     joining = mb.NetworksExpert(networks=mb.Networks(n_networks=4, width=32, minibatch=64), after=300)
     agent = mb.Mixture(2, experts=[line, joining], seed=0)
-    _play(agent, 400 - 1)
+    exclusive_or(agent, 400 - 1)
     assert agent.weights().tolist() == [1.0, 0.0]
-    _play(agent, 300, seed=1)
+    exclusive_or(agent, 300, seed=1)
     believed = agent.beliefs()[0]
     assert isinstance(believed.expert, mb.NetworksExpert)
     assert believed.weight > 0.99
     again = mb.loads(agent.dumps())
-    assert _play(agent, 50, seed=2) == _play(again, 50, seed=2)
+    assert exclusive_or(agent, 50, seed=2) == exclusive_or(again, 50, seed=2)
     assert agent.dumps() == again.dumps()
 
 
@@ -534,10 +524,10 @@ def test_a_leader_of_networks_is_saved_and_followed_on(rounds: int) -> None:
     agent: mb.Learner = mb.FaithfulSmoothFTL(
         2, horizon=200, margin=0.3, oracle=oracle, features=mb.Standardise(), seed=0
     )
-    _play(agent, rounds)
+    exclusive_or(agent, rounds)
     again = mb.loads(agent.dumps())
     assert again.dumps() == agent.dumps()
-    assert _play(agent, 60, seed=1) == _play(again, 60, seed=1)
+    assert exclusive_or(agent, 60, seed=1) == exclusive_or(again, 60, seed=1)
     assert again.dumps() == agent.dumps()
     assert np.array_equal(agent.law([0.3, 0.4]), again.law([0.3, 0.4]))
 
@@ -551,7 +541,7 @@ class _Renamed(NetworkERM):
 
 def test_a_leader_of_another_class_than_at_first_cannot_be_saved() -> None:
     agent = mb.FaithfulSmoothFTL(2, margin=0.3, oracle=_Renamed(0.3), features=mb.Standardise(), seed=0)
-    _play(agent, 10)
+    exclusive_or(agent, 10)
     with pytest.raises(ValueError, match="only a NetworkLeader of shape"):
         agent.dumps()
 

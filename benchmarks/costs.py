@@ -36,6 +36,7 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL
 os.environ["NUMPY_MADVISE_HUGEPAGE"] = "0"
 
 import numpy as np
+from asked import count, picture, seconds, some_of
 
 import marginbandits as mb
 from marginbandits.experiments.specs import known_learners
@@ -285,13 +286,17 @@ def once_slow(budget: float, K: int = 1_000, d: int = 50) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each learner against t")
-    parser.add_argument("--rounds", type=int, default=max(SIZES["t"]), help="the largest t")
-    parser.add_argument("--largest", type=int, default=max(SIZES["d"]), help="the largest K and d")
-    parser.add_argument("--learners", default="", help="names with commas between them; all by default")
-    parser.add_argument("--figure", type=Path, help="where to draw the figure; nowhere by default")
-    options = parser.parse_args()
+    parser.add_argument("--seconds", type=seconds, default=5.0, help="of each learner against t")
+    parser.add_argument("--rounds", type=count, default=max(SIZES["t"]), help="the largest t")
+    parser.add_argument("--largest", type=count, default=max(SIZES["d"]), help="the largest K and d")
     rivals = [name for name, cls in known_learners().items() if not issubclass(cls, FullInformation)]
+    parser.add_argument(
+        "--learners", type=some_of(rivals), default="", help="names with commas between them; all by default"
+    )
+    parser.add_argument("--figure", type=picture, help="where to draw the figure; nowhere by default")
+    options = parser.parse_args()
+    if options.rounds < 1_000 or options.largest < 100:
+        parser.error("--rounds must be at least 1000 and --largest 100: slopes begin there")
     names = options.learners.split(",") if options.learners else sorted(rivals, key=str.lower)
     exponents = "".join(f"{'exponent in ' + axis:>24}" for axis in SIZES)
     print(f"{'learner':<18}{'µs':>8}{exponents}  {'worst ms, against t':<26}worst ms, against K and d")

@@ -23,6 +23,7 @@ from pathlib import Path
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
 import numpy as np
+from asked import count, sources
 
 import marginbandits as mb
 
@@ -109,16 +110,18 @@ def throughput(turns: int, d: int = 500, n: int = 80, minibatch: int = 256) -> N
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=200_000)
-    parser.add_argument("--turns", type=int, default=7)
-    parser.add_argument("--beside", type=Path)
-    parser.add_argument("--passes", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--rounds", type=count, default=200_000)
+    parser.add_argument("--turns", type=count, default=7)
+    parser.add_argument("--beside", type=sources, metavar="FOLDER")
+    parser.add_argument("--passes", type=count, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.rounds < 10:
+        parser.error("--rounds must be at least 10, of which tenths are shown")
     if options.passes:
         alone(options.passes)
         return
     if options.beside:
-        beside(options.beside.absolute(), options.turns)
+        beside(options.beside, options.turns)
         return
     throughput(options.turns)
     rounds_per_second(options.rounds)

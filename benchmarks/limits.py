@@ -22,6 +22,7 @@ import time
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
 import numpy as np
+from asked import count, seconds
 from limited.kernels import Kernel, Run, kernels, repeated
 from limited.loops import copy, read
 
@@ -80,16 +81,21 @@ def measured(one: Kernel, turns: int, seconds: float) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--turns", type=int, default=7)
-    parser.add_argument("--milliseconds", type=float, default=20.0, help="of each kernel and each limit in a turn")
+    parser.add_argument("--turns", type=count, default=7)
+    parser.add_argument("--milliseconds", type=seconds, default=20.0, help="of each kernel and each limit in a turn")
     parser.add_argument("--only", default="", help="kernels whose name has this in it (default: all)")
     options = parser.parse_args()
+    some = [one for one in kernels() if options.only in one.name]
+    if not some:
+        parser.error(
+            f"no kernel has {options.only!r} in its name: {'; '.join(dict.fromkeys(one.name for one in kernels()))}"
+        )
     print(f"{'':<83}{'reached':>17}{'the machine':>17}")
     print(
         f"{'kernel':<64}{'':<9}{'µs':>10}{'GFLOP/s':>9}{'GB/s':>8}{'GFLOP/s':>9}{'GB/s':>8}  {'limit':<7}{'share':>6}"
         "  waits"
     )
-    for one in (one for one in kernels() if options.only in one.name):
+    for one in some:
         print(measured(one, options.turns, options.milliseconds / 1e3), flush=True)
 
 

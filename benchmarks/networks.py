@@ -26,6 +26,7 @@ from typing import Any
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
 import numpy as np
+from asked import count
 
 import marginbandits as mb
 from marginbandits.oracles import chains as mixing
@@ -154,13 +155,13 @@ def main() -> None:
     parser.add_argument("--to", type=Path, default=Path("networks.csv"))
     parser.add_argument("--figure", type=Path)
     parser.add_argument("--speed", action="store_true")
-    parser.add_argument("--columns", type=int, default=64)
+    parser.add_argument("--columns", type=count, default=64)
     parser.add_argument("--background", action="store_true")
     parser.add_argument("--chains", action="store_true")
-    parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--draws", type=count, default=200)
     parser.add_argument("--mixture", action="store_true")
-    parser.add_argument("--rounds", type=int, default=8000)
-    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--rounds", type=count, default=8000)
+    parser.add_argument("--seeds", type=count, default=1)
     parser.add_argument("--sets", default=EIGHT)
     options = parser.parse_args()
     if options.speed:
@@ -172,13 +173,17 @@ def main() -> None:
     if options.figure:
         draw(options.to, options.figure)
         return
+    found = {path.stem: path for path in sorted(options.folder.glob("*.npz"))}
+    strange = set() if options.sets == "long" else {*options.sets.split(",")} - {*found}
+    if not found or strange:
+        parser.error(f"{str(options.folder)!r} has no {', '.join(sorted(strange)) or 'sets'} (.npz files of X and y)")
     done = set()
     if options.to.exists():
         with options.to.open(newline="", encoding="utf-8") as file:
             done = {(row["data"], row["learner"], int(row["seed"])) for row in csv.DictReader(file)}
     else:
         options.to.write_text("data,learner,seed,loss,seconds\n", encoding="utf-8")
-    for path in sorted(options.folder.glob("*.npz")):
+    for path in found.values():
         if options.sets != "long" and path.stem not in options.sets.split(","):
             continue
         for seed in range(options.seeds):

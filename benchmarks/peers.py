@@ -30,6 +30,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+from asked import count, seconds, some_of
 from beside import first, ours, table
 from beside.environments import ROOT, interpreter, variables
 from beside.pairs import Limits, NotMeasuredError, Side, compared
@@ -66,12 +67,24 @@ def pairs(task: str) -> Iterator[tuple[str, str, str, ModuleType]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tasks", default=",".join(TASKS), help="which of the tasks, with commas (default: all)")
-    parser.add_argument("--peers", default=",".join([*PEERS, "JAX"]), help="which of the peers (default: all)")
-    parser.add_argument("--explorers", default="", help="which of the explorers, with commas (default: all)")
-    parser.add_argument("--repeats", type=int, default=3, help="pairs of processes for each line (default: 3)")
-    parser.add_argument("--rounds", type=int, default=50_000, help="at most so many rounds (default: 50000)")
-    parser.add_argument("--seconds", type=float, default=0.5, help="about so long for the slower one (default: 0.5)")
+    parser.add_argument(
+        "--tasks", type=some_of(TASKS), default=",".join(TASKS), help="which of the tasks, with commas (default: all)"
+    )
+    parser.add_argument(
+        "--peers",
+        type=some_of([*PEERS, "JAX"]),
+        default=",".join([*PEERS, "JAX"]),
+        help="which of the peers (default: all)",
+    )
+    parser.add_argument(
+        "--explorers",
+        type=some_of(ours.EXPLORERS),
+        default="",
+        help="which of the explorers, with commas (default: all)",
+    )
+    parser.add_argument("--repeats", type=count, default=3, help="pairs of processes for each line (default: 3)")
+    parser.add_argument("--rounds", type=count, default=50_000, help="at most so many rounds (default: 50000)")
+    parser.add_argument("--seconds", type=seconds, default=0.5, help="about so long for the slower one (default: 0.5)")
     parser.add_argument(
         "--install",
         action=argparse.BooleanOptionalAction,
@@ -84,9 +97,11 @@ def main() -> None:
     options = parser.parse_args()
     wanted, asked = options.tasks.split(","), options.peers.split(",")
     some = options.explorers.split(",") if options.explorers else [*ours.EXPLORERS]
-    for name, known in ((wanted, TASKS), (asked, (*PEERS, "JAX")), (some, tuple(ours.EXPLORERS))):
-        if not set(name) <= set(known):
-            parser.error(f"{', '.join(sorted(set(name) - set(known)))}: must be among {', '.join(known)}")
+    lines = [
+        peer in asked and explorer in some for task in wanted if task in DATA for explorer, _, peer, _ in pairs(task)
+    ]
+    if set(wanted) <= set(DATA) and not any(lines):
+        parser.error("none of these peers has these explorers on these tasks")
     limits = Limits(options.repeats, options.seconds, options.rounds)
     missing: dict[str, str] = {}
     versions: dict[str, str] = {}

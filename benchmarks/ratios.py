@@ -12,6 +12,7 @@ documents, by name: the second, fourth, ... are the `unseen` ones, on which no c
 import argparse
 import csv
 from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
 
@@ -57,6 +58,8 @@ def main() -> None:
     parser.add_argument("--base", default="LinUCB(features=fourier)")
     parser.add_argument("--half", choices=HALVES, default="all")
     options = parser.parse_args()
+    if not Path(options.losses).is_file():
+        parser.error(f"there is no file {options.losses!r}")
     names, means = losses(options.losses)
     half = sorted({*names, *(one.name for one in BENCHMARK_SETS)})[HALVES[options.half]]
     table([name for name in names if name in half], means, options.base)

@@ -135,6 +135,48 @@ def test_a_parameter_that_is_set_is_obeyed() -> None:
     assert agent.law(x).tolist() == mb.loads(agent.dumps()).law(x).tolist() == [1.0, 0.0]
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_what_arrays_were_made_by_is_settled(begun: bool) -> None:
+    """Compiled code would go by what is said, and not by what there is."""
+    bag, hinge, x = mb.Bag(K, seed=0), mb.HingeLMC(K, features="raw", seed=0), np.ones(D)
+    for one in (bag, hinge):
+        if begun:
+            one.learn(x, one.act(x), loss=0.5)
+    before = bag.dumps(), hinge.dumps()
+    settled: list[tuple[Any, str, Any]] = [(bag, "n_actions", 50), (bag, "actions", ["a"])]
+    settled += [(bag, "n_policies", 5000), (hinge, "minibatch", 10**6), (hinge, "surrogate", "none")] * begun
+    for agent, name, value in settled:
+        with pytest.raises(ValueError, match=f"^{name} is settled"):
+            setattr(agent, name, value)
+    if begun:
+        for agent, name, number in ((bag, "learning_rate", np.nan), (hinge, "step", -5.0), (hinge, "margin", "wide")):
+            with pytest.raises(ValueError, match=f"^{name} must be"):
+                setattr(agent, name, number)
+        assert (bag.dumps(), hinge.dumps()) == before
+
+
+def test_a_number_of_numpys_is_a_number() -> None:
+    agent, same = mb.SquareCB(K, seed=0), mb.SquareCB(K, seed=0)
+    for one, rate in ((agent, np.float32(0.25)), (same, 0.25)):
+        by_rounds(one, problem(5))
+        one.learning_rate = rate  # type: ignore[assignment]  # it is made one
+        by_rounds(one, problem(5))
+    assert agent.dumps() == same.dumps()
+
+
+@pytest.mark.parametrize("learner", [*SPARSE, mb.LinUCB])
+@pytest.mark.parametrize("place", [np.nan, 3.7, "3", [1, 2]])
+def test_columns_that_are_no_whole_numbers_are_refused(learner: Any, place: Any) -> None:
+    agent, row = learner(K, seed=0), scipy.sparse.csr_matrix(([1.0], [5], [0, 1]), shape=(1, 3000))
+    agent.learn(row, agent.act(row), loss=0.5)
+    before, bad = agent.dumps(), row.copy()
+    bad.indices = np.array([place]) if not isinstance(place, list) else [0.5]
+    for call in (agent.act, lambda x: agent.learn(x, mb.Decision(0, 0.5), 0.5), lambda x: agent.laws(x)):
+        with pytest.raises(ValueError, match="context"):
+            call(bad)
+    assert agent.dumps() == before
+
+
 @pytest.mark.parametrize("learner", SWIFT)
 def test_many_rounds_of_a_fresh_learner_are_its_rounds(learner: Any) -> None:
     env, one, two = problem(), learner(K, seed=0), learner(K, seed=0)

@@ -66,7 +66,7 @@ _COMPRESSED = scipy.sparse.csr_array, scipy.sparse.csr_matrix
 _NUMBERS = Numbers(finite=False, empty=True, booleans=True)
 
 Places: TypeAlias = npt.NDArray[np.int64]
-FLOAT64, INT64 = np.dtype(np.float64), np.dtype(np.int64)
+FLOAT64, INT64, INT32 = np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.int32)
 _ONE_BY_ONE = (8,)  # the strides of an array of one dimension, of eight bytes each
 
 
@@ -311,6 +311,9 @@ def read_numbers(name: str, values: Any) -> Array:
         raise ValueError(f"{name} must be numbers, got {quoted(values)}") from None
 
 
+_NOWHERE = np.empty(0, np.int64)
+
+
 def _from_scipy(matrix: Any) -> Sparse:
     """A checked copy in order, each column at most once, and only if it is not 0."""
     if matrix.dtype.kind not in "biuf":
@@ -319,6 +322,12 @@ def _from_scipy(matrix: Any) -> Sparse:
         raise ValueError(f"context must have at most {_MOST_ROWS:,} rows, got shape {matrix.shape}")
     if matrix.shape[-1] >= CODES:
         raise ValueError(f"context must have fewer than 2^49 columns, got shape {matrix.shape}")
+    for name in ("indices", "indptr", "row", "col"):  # SciPy only warns of places that are fractions, or NaN
+        places = np.asarray(getattr(matrix, name, _NOWHERE))
+        if places.dtype.kind not in "iu":
+            raise ValueError(
+                f"context must be a sound sparse matrix: {name} must be whole numbers, got {quoted(places)}"
+            )
     if matrix.format == "csr" and matrix.ndim == 2:
         given = _sound(matrix, *matrix.shape)
         if given is not None:
@@ -328,7 +337,7 @@ def _from_scipy(matrix: Any) -> Sparse:
         rows.check_format()  # SciPy itself believes whatever a matrix was made of, and compiled code would follow it
         if rows.nnz < 0:
             raise ValueError(f"index pointer ends with {rows.nnz}")
-    except (ValueError, IndexError) as error:
+    except (ValueError, IndexError, TypeError, AttributeError) as error:
         raise ValueError(f"context must be a sound sparse matrix: {error}") from error
     if not (rows.has_canonical_format and rows.data.all()):
         rows = rows.copy()
@@ -364,10 +373,13 @@ def usual_rows(width: int) -> Callable[[Any], tuple[Array, Places, Places] | Non
         if type(context) not in _COMPRESSED or context.shape != shape:
             return None
         values, columns, starts = context.data, context.indices, context.indptr
-        if columns.dtype is not INT64:  # SciPy's own are of 32 bits
+        if not (type(values) is type(columns) is type(starts) is _ARRAY):
+            return None
+        if columns.dtype is INT32 is starts.dtype:  # as SciPy's own mostly are
             columns, starts = columns.astype(np.int64), starts.astype(np.int64)
         plain = values.strides == columns.strides == starts.strides == _ONE_BY_ONE
-        return (values, columns, starts) if plain and values.dtype is FLOAT64 and starts.dtype is INT64 else None
+        known = values.dtype is FLOAT64 and columns.dtype is INT64 is starts.dtype
+        return (values, columns, starts) if plain and known else None
 
     return usual
 
@@ -375,6 +387,8 @@ def usual_rows(width: int) -> Callable[[Any], tuple[Array, Places, Places] | Non
 def _sound(matrix: Any, n: int, width: int) -> tuple[Array, Places, Places] | None:
     """Values, columns and starts of n rows, if nothing is to be done to them; places are copies."""
     values, columns, starts = matrix.data, matrix.indices, matrix.indptr
+    if not (type(values) is type(columns) is type(starts) is _ARRAY):
+        return None
     if not (values.dtype is FLOAT64 and values.flags.carray and values.ndim == columns.ndim == starts.ndim == 1):
         return None
     columns, starts = columns.astype(np.int64), starts.astype(np.int64)

@@ -48,12 +48,14 @@ __all__ = [
     "Positive",
     "Real",
     "Seed",
+    "cleaned",
     "constraints",
     "fits",
     "limits",
     "quoted",
     "record",
     "remembered",
+    "rules",
     "suggestion",
     "validated",
     "within",
@@ -371,10 +373,23 @@ def validated(function: Callable[P, R]) -> Callable[P, R]:
     return checked
 
 
+@functools.cache
+def rules(cls: type) -> dict[str, Constraint]:
+    """The constraint of each argument that an object of this class is built with, by name."""
+    found: dict[str, Constraint] = {}
+    for one in reversed(cls.__mro__):
+        if "__init__" in vars(one) and one is not object:
+            found |= constraints(vars(one)["__init__"])
+    return found
+
+
 def _cleaned(rules: dict[str, Constraint], name: str, value: object) -> object:
     rule = rules.get(name)
-    if rule is None:
-        return value
+    return value if rule is None else cleaned(rule, name, value)
+
+
+def cleaned(rule: Constraint, name: str, value: object) -> object:
+    """The value as its constraint has it, or an error that names it."""
     try:
         return rule.clean(value)
     except ValueError:

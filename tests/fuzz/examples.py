@@ -14,6 +14,7 @@ import pyarrow
 
 import marginbandits as mb
 from marginbandits.arrays import Booleans, Numbers
+from marginbandits.oracles.network_erm import NetworkERM
 from marginbandits.scores.lipschitz import EUCLIDEAN
 from marginbandits.validation import Constraint, Instance, Integer, ListOf, OneOf, Real
 
@@ -147,6 +148,7 @@ OF: dict[str, dict[str, Any]] = {
     "checks.check_sampler": {"sampler": lambda potential, start, rng: start},
     "checks.check_scores": {"scores": mb.Linear(K, D), "context_shape": (D,)},
     "checks.check_surrogate": {"surrogate": mb.Hinge},
+    "*.of_oracle": {"n_actions": K, "oracle": NetworkERM(0.5), "contexts": ROWS, "size": 10},
     "*.scale_at": {"entropy": 1.0},
     "Cells": {"space": mb.Cube([-9.0] * D, [9.0] * D)},
     "Cube": {"low": [-9.0, -9.0], "high": [9.0, 9.0]},

@@ -133,7 +133,7 @@ class PerturbedByOracle(HorizonLearner):
 
     def _choice(self, leader: Leader, row: Array) -> int:
         """What its policy plays."""
-        return int(np.asarray(leader.scores(row[None]), float)[0].argmax())
+        return int(self._followed.scored(leader, row[None])[0].argmax())
 
 
 def _whole(one: Batch) -> None:

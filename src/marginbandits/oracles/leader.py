@@ -85,10 +85,18 @@ class Followed(Record):
         leader: object = self.oracle.fit(rows, blocks, losses, weights, start)
         if not isinstance(leader, Leader):
             raise ValueError(f"oracle must find a leader that has scores, got {quoted(leader)}")
-        scores, wanted = np.asarray(leader.scores(rows), float), (len(rows), self.shape[0])
+        return leader, self.scored(leader, rows)
+
+    def scored(self, leader: Leader, rows: Array) -> Array:
+        """What a leader says of these rows, if it is what one may say."""
+        said, wanted = leader.scores(rows), (len(rows), self.shape[0])
+        try:
+            scores = np.asarray(said, float)
+        except (TypeError, ValueError):
+            scores = np.empty(0)
         if scores.shape != wanted or not np.isfinite(scores).all():
-            raise ValueError(f"oracle must find a leader of finite scores of shape {wanted}, got {quoted(scores)}")
-        return leader, scores
+            raise ValueError(f"oracle must find a leader of finite scores of shape {wanted}, got {quoted(said)}")
+        return scores
 
     @property
     def gap(self) -> float | None:

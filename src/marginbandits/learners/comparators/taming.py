@@ -168,7 +168,8 @@ class ILOVETOCONBANDITS(PolicyLearner):
                 plays = rng.multinomial(seen[at], laws_now[at])
                 wins = np.array([rng.binomial(k, p) for k, p in zip(plays, rewarded[at], strict=True)])
                 self._rewards += (wins / laws_now[at])[column]
-                self._pool.add(column, int(seen[at]))
+                if not self._pool.full:  # as with rounds one by one, where contexts are more than it holds
+                    self._pool.add(column, int(seen[at]))
                 played[at] += seen[at] * laws_now[at]
             self._rounds[0] += n
             self._perhaps_end_epoch()

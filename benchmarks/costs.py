@@ -36,7 +36,7 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL
 os.environ["NUMPY_MADVISE_HUGEPAGE"] = "0"
 
 import numpy as np
-from asked import count, picture, seconds, some_of
+from beside.asked import count, picture, seconds, some_of
 
 import marginbandits as mb
 from marginbandits.experiments.specs import known_learners

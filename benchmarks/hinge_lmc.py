@@ -23,7 +23,7 @@ from pathlib import Path
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
 import numpy as np
-from asked import count, sources
+from beside.asked import count, sources
 
 import marginbandits as mb
 

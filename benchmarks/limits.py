@@ -22,7 +22,7 @@ import time
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
 import numpy as np
-from asked import count, seconds
+from beside.asked import count, seconds
 from limited.kernels import Kernel, Run, kernels, repeated
 from limited.loops import copy, read
 

@@ -26,7 +26,7 @@ from typing import Any
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
 import numpy as np
-from asked import count
+from beside.asked import count
 
 import marginbandits as mb
 from marginbandits.oracles import chains as mixing

@@ -30,8 +30,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from asked import count, seconds, some_of
 from beside import first, ours, table
+from beside.asked import count, seconds, some_of
 from beside.environments import ROOT, interpreter, variables
 from beside.pairs import Limits, NotMeasuredError, Side, compared
 

@@ -107,7 +107,7 @@ class Loop(Stored):
         rule = None if name not in own or (own.get("_state") is None and not named) else rules(type(self)).get(name)
         if rule is None:
             return value
-        if named or type(own[name]) is not float:
+        if named or not (type(own[name]) is float or name == "oracle"):  # which is asked, and nothing is made by it
             raise ValueError(f"{name} is settled once a learner has begun: build another one, got {quoted(value)}")
         return cleaned(rule, name, value)
 

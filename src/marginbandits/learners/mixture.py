@@ -150,7 +150,7 @@ class Mixture(Learner):
 
     def _settle(self) -> None:
         if self._state is not None:
-            self.experts = self._mixture()._recipes
+            vars(self)["experts"] = self._mixture()._recipes
 
     def _mixture(self) -> "Mixture":
         """Itself, or the copy that plays; refused before the first round."""

@@ -46,8 +46,14 @@ def sources(text: str) -> Path:
 
 
 def picture(text: str) -> Path:
-    """A file to be drawn, in a folder that is there."""
+    """A file to be drawn, in a folder that is there from now on."""
     path = Path(text)
-    if path.suffix.lower() not in (".png", ".svg", ".pdf") or not path.absolute().parent.is_dir():
-        raise argparse.ArgumentTypeError(f"must end in .png, .svg or .pdf, in a folder that is there, got {text!r}")
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise argparse.ArgumentTypeError(f"must end in .png, .svg or .pdf, got {text!r}")
+    try:
+        path.absolute().parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(
+            f"must be in a folder that can be made, got {text!r}: {error.strerror}"
+        ) from None
     return path

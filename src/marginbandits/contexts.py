@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 
 from marginbandits.arrays import Numbers
 from marginbandits.compiled import kernel
+from marginbandits.sparse_rows import CODES, FLOAT64, LARGEST, Places, Sparse, from_scipy, usual_rows
 from marginbandits.types import Array, Mask
 from marginbandits.validation import quoted
 
@@ -54,65 +54,8 @@ __all__ = [
     "usual_vectors",
 ]
 
-CODES = 2**49
-"""The width of rows whose columns are codes of names and values (`features.entries`); no other row is as wide."""
-
-LARGEST = 1e100
-"""Context values beyond this are refused: their squares would overflow in every method's arithmetic."""
-
 _ARRAY = np.ndarray
-_MOST_ROWS = 10**7
-_COMPRESSED = scipy.sparse.csr_array, scipy.sparse.csr_matrix
 _NUMBERS = Numbers(finite=False, empty=True, booleans=True)
-
-Places: TypeAlias = npt.NDArray[np.int64]
-FLOAT64, INT64, INT32 = np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.int32)
-_ONE_BY_ONE = (8,)  # the strides of an array of one dimension, of eight bytes each
-
-
-@dataclass(slots=True, eq=False)
-class Sparse:
-    """Rows with few columns filled: row i has `values[starts[i]:starts[i + 1]]` in those `columns`, ascending.
-
-    What users hand in has no zeros among its values.
-    """
-
-    values: Array
-    columns: Places
-    starts: Places
-    width: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return len(self.starts) - 1, self.width
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def dense(self) -> Array:
-        """The same rows with every column."""
-        out = np.zeros(self.shape)
-        out[np.repeat(np.arange(len(self)), np.diff(self.starts)), self.columns] = self.values
-        return out
-
-    def row(self, i: int) -> tuple[Places, Array]:
-        """Columns and values of one row."""
-        where = slice(self.starts[i], self.starts[i + 1])
-        return self.columns[where], self.values[where]
-
-    def between(self, some: slice) -> "Sparse":
-        """Rows one after another."""
-        starts = self.starts[some.start : some.stop + 1]
-        where = slice(starts[0], starts[-1])
-        return Sparse(self.values[where], self.columns[where], starts - starts[0], self.width)
-
-    def take(self, rows: Places) -> "Sparse":
-        """Some of the rows, in this order."""
-        lengths = np.diff(self.starts)[rows]
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        at = np.repeat(self.starts[rows] - starts[:-1], lengths) + np.arange(starts[-1])
-        return Sparse(self.values[at], self.columns[at], starts, self.width)
 
 
 Rows: TypeAlias = Array | Sparse
@@ -225,7 +168,7 @@ def read_one(context: Any, shape: Shape | None) -> tuple[Rows, bool]:
     elif scipy.sparse.issparse(context):
         rows_of_actions = context.ndim == 2 and (context.shape[0] > 1 or (shape is not None and shape.shared))
         together = bool(rows_of_actions)
-        return refuse_width(_from_scipy(context), together, shape), together
+        return refuse_width(from_scipy(context), together, shape), together
     else:
         x = read_numbers("context", context)
     if x.ndim not in (1, 2) or x.size == 0:
@@ -247,7 +190,7 @@ def read_many(contexts: Any, shape: Shape | None) -> tuple[list[Rows], Rows | No
     if scipy.sparse.issparse(contexts):
         if contexts.ndim != 2:
             raise ValueError(f"contexts must be n sparse rows, got shape {contexts.shape}")
-        return [], refuse_width(_from_scipy(contexts), False, shape), False
+        return [], refuse_width(from_scipy(contexts), False, shape), False
     # An array, or a frame, whose columns are no contexts; or else a sequence of contexts.
     contexts = (read_numbers if hasattr(contexts, "__array__") else several)("contexts", contexts)
     uniform = isinstance(contexts, np.ndarray) or len({_outline(one) for one in contexts}) == 1
@@ -311,45 +254,6 @@ def read_numbers(name: str, values: Any) -> Array:
         raise ValueError(f"{name} must be numbers, got {quoted(values)}") from None
 
 
-_NOWHERE = np.empty(0, np.int64)
-
-
-def _from_scipy(matrix: Any) -> Sparse:
-    """A checked copy in order, each column at most once, and only if it is not 0."""
-    if matrix.dtype.kind not in "biuf":
-        raise ValueError(f"context must be numbers, got {quoted(matrix)}")
-    if matrix.ndim > 2 or (matrix.ndim == 2 and matrix.shape[0] > _MOST_ROWS):
-        raise ValueError(f"context must have at most {_MOST_ROWS:,} rows, got shape {matrix.shape}")
-    if matrix.shape[-1] >= CODES:
-        raise ValueError(f"context must have fewer than 2^49 columns, got shape {matrix.shape}")
-    for name in ("indices", "indptr", "row", "col"):  # SciPy only warns of places that are fractions, or NaN
-        places = np.asarray(getattr(matrix, name, _NOWHERE))
-        if places.dtype.kind not in "iu":
-            raise ValueError(
-                f"context must be a sound sparse matrix: {name} must be whole numbers, got {quoted(places)}"
-            )
-    if matrix.format == "csr" and matrix.ndim == 2:
-        given = _sound(matrix, *matrix.shape)
-        if given is not None:
-            return Sparse(*given, matrix.shape[1])  # as most are; whatever is wrong with others is found below
-    try:
-        rows = scipy.sparse.csr_array(matrix.reshape(1, -1) if matrix.ndim == 1 else matrix, dtype=float)
-        rows.check_format()  # SciPy itself believes whatever a matrix was made of, and compiled code would follow it
-        if rows.nnz < 0:
-            raise ValueError(f"index pointer ends with {rows.nnz}")
-    except (ValueError, IndexError, TypeError, AttributeError) as error:
-        raise ValueError(f"context must be a sound sparse matrix: {error}") from error
-    if not (rows.has_canonical_format and rows.data.all()):
-        rows = rows.copy()
-        rows.sum_duplicates()
-        rows.eliminate_zeros()
-    bad = np.flatnonzero(~(np.abs(rows.data) <= LARGEST))
-    if len(bad):
-        place = f"row {np.searchsorted(rows.indptr, bad[0], 'right') - 1}, column {rows.indices[bad[0]]}"
-        raise ValueError(f"context has {rows.data[bad[0]]} at {place}; it must be finite, within ±1e100")
-    return Sparse(rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64), rows.shape[1])
-
-
 def usual_vectors(shape: tuple[int] | None) -> Callable[[Any], Array | None]:
     """What says whether a context is what most are: an array of this shape, of numbers that compiled code will look at.
 
@@ -365,39 +269,9 @@ def usual_vectors(shape: tuple[int] | None) -> Callable[[Any], Array | None]:
     return usual
 
 
-def usual_rows(width: int) -> Callable[[Any], tuple[Array, Places, Places] | None]:
-    """The same of sparse rows, as values, columns and starts; `_is_sound_row` is to look at them."""
-    shape = (1, width)
-
-    def usual(context: Any) -> tuple[Array, Places, Places] | None:
-        if type(context) not in _COMPRESSED or context.shape != shape:
-            return None
-        values, columns, starts = context.data, context.indices, context.indptr
-        if not (type(values) is type(columns) is type(starts) is _ARRAY):
-            return None
-        if columns.dtype is INT32 is starts.dtype:  # as SciPy's own mostly are
-            columns, starts = columns.astype(np.int64), starts.astype(np.int64)
-        plain = values.strides == columns.strides == starts.strides == _ONE_BY_ONE
-        known = values.dtype is FLOAT64 and columns.dtype is INT64 is starts.dtype
-        return (values, columns, starts) if plain and known else None
-
-    return usual
-
-
-def _sound(matrix: Any, n: int, width: int) -> tuple[Array, Places, Places] | None:
-    """Values, columns and starts of n rows, if nothing is to be done to them; places are copies."""
-    values, columns, starts = matrix.data, matrix.indices, matrix.indptr
-    if not (type(values) is type(columns) is type(starts) is _ARRAY):
-        return None
-    if not (values.dtype is FLOAT64 and values.flags.carray and values.ndim == columns.ndim == starts.ndim == 1):
-        return None
-    columns, starts = columns.astype(np.int64), starts.astype(np.int64)
-    return (values, columns, starts) if _is_sound(values, columns, starts, n, width) else None
-
-
 def as_sparse(rows: Rows) -> Sparse:
     """The same rows, with what is not zero named."""
-    return rows if isinstance(rows, Sparse) else _from_scipy(scipy.sparse.csr_array(rows))
+    return rows if isinstance(rows, Sparse) else from_scipy(scipy.sparse.csr_array(rows))
 
 
 def stacked(contexts: Sequence[Rows]) -> Rows:
@@ -410,32 +284,6 @@ def stacked(contexts: Sequence[Rows]) -> Rows:
     starts = np.concatenate([[0], np.cumsum(lengths)])
     values, columns = (np.concatenate([getattr(one, name) for one in parts]) for name in ("values", "columns"))
     return Sparse(values, columns, starts, parts[0].width)
-
-
-@kernel
-def _is_sound_row(values: Array, columns: Places, starts: Places, t: int, width: int) -> bool:
-    """Whether row t is there, its columns in order, each at most once, and filled with numbers but 0."""
-    if not (starts.shape[0] > t + 1 and starts[0] == 0 and 0 <= starts[t] <= starts[t + 1]):
-        return False
-    if starts[t + 1] > min(values.shape[0], columns.shape[0]):
-        return False
-    before = -1
-    for k in range(starts[t], starts[t + 1]):
-        if not (before < columns[k] < width and 0.0 < abs(values[k]) <= LARGEST):
-            return False
-        before = columns[k]
-    return True
-
-
-@kernel
-def _is_sound(values: Array, columns: Places, starts: Places, n: int, width: int) -> bool:
-    """Whether there are n such rows, and nothing else."""
-    if starts.shape[0] != n + 1 or not starts[n] == values.shape[0] == columns.shape[0]:
-        return False
-    sound = 0
-    for t in range(n):
-        sound += _is_sound_row(values, columns, starts, t, width)
-    return sound == n
 
 
 @kernel

@@ -55,7 +55,6 @@ __all__ = [
     "quoted",
     "record",
     "remembered",
-    "rules",
     "suggestion",
     "validated",
     "within",
@@ -357,39 +356,25 @@ def validated(function: Callable[P, R]) -> Callable[P, R]:
         if not rules:  # not before the first call: an annotation may name what is defined later
             rules.update(constraints(function))
         if args:
-            args = (
-                tuple([_cleaned(rules, name, one) for name, one in zip(names, args, strict=False)]) + args[len(names) :]
-            )
+            own = [cleaned(rules.get(name), name, one) for name, one in zip(names, args, strict=False)]
+            args = (*own, *args[len(names) :])
         for name, value in kwargs.items():
             if name not in signature.parameters and not more:
                 known = [one for one in names if one != "self"]
                 raise TypeError(
                     f"{function.__qualname__}() has no argument {name[:80]!r}{suggestion(name[:80], known)}"
                 )
-            kwargs[name] = _cleaned(rules, name, value)
+            kwargs[name] = cleaned(rules.get(name), name, value)
         return function(*args, **kwargs)
 
     checked.__signature__ = signature  # type: ignore[attr-defined]  # what `inspect.signature` looks for
     return checked
 
 
-@functools.cache
-def rules(cls: type) -> dict[str, Constraint]:
-    """The constraint of each argument that an object of this class is built with, by name."""
-    found: dict[str, Constraint] = {}
-    for one in reversed(cls.__mro__):
-        if "__init__" in vars(one) and one is not object:
-            found |= constraints(vars(one)["__init__"])
-    return found
-
-
-def _cleaned(rules: dict[str, Constraint], name: str, value: object) -> object:
-    rule = rules.get(name)
-    return value if rule is None else cleaned(rule, name, value)
-
-
-def cleaned(rule: Constraint, name: str, value: object) -> object:
-    """The value as its constraint has it, or an error that names it."""
+def cleaned(rule: Constraint | None, name: str, value: object) -> object:
+    """The value as its constraint has it, if there is any, or an error that names it."""
+    if rule is None:
+        return value
     try:
         return rule.clean(value)
     except ValueError:

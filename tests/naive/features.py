@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from marginbandits import contexts
+from marginbandits import contexts, sparse_rows
 from marginbandits.features import fourier as fourier_features
 from marginbandits.features import scaling, usual
 from marginbandits.types import Array
@@ -36,7 +36,7 @@ def _compressed_rows(rng: np.random.Generator) -> tuple[Array, Places, Places, i
     return values[: pick(rng, 5, 5, 4)], columns[: pick(rng, 5, 5, 4)], starts[: pick(rng, 3, 3, 2)], 2, 4
 
 
-@twin(contexts._is_sound_row, lambda rng: (*_compressed_rows(rng)[:3], int(rng.integers(3)), 4))
+@twin(sparse_rows.is_sound_row, lambda rng: (*_compressed_rows(rng)[:3], int(rng.integers(3)), 4))
 def is_sound_row(values: Array, columns: Places, starts: Places, t: int, width: int) -> bool:
     if not (len(starts) > t + 1 and starts[0] == 0 <= starts[t] <= starts[t + 1] <= min(len(values), len(columns))):
         return False
@@ -45,7 +45,7 @@ def is_sound_row(values: Array, columns: Places, starts: Places, t: int, width: 
     return bool(numbers.all() and (np.diff(where) > 0).all() and ((where >= 0) & (where < width)).all())
 
 
-@twin(contexts._is_sound, _compressed_rows)
+@twin(sparse_rows._is_sound, _compressed_rows)
 def is_sound(values: Array, columns: Places, starts: Places, n: int, width: int) -> bool:
     whole = len(starts) == n + 1 and starts[-1] == len(values) == len(columns)
     return whole and all(is_sound_row(values, columns, starts, t, width) for t in range(n))

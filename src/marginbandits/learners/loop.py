@@ -30,13 +30,13 @@ from marginbandits.learners.early import Early, Round
 from marginbandits.learners.forgetting import Forgetting
 from marginbandits.learners.offers import Names
 from marginbandits.learners.reading import Reader
+from marginbandits.learners.settable import settable
 from marginbandits.learners.stored import Stored
 from marginbandits.learners.swift import Swift, swift_rounds
 from marginbandits.learners.swift_offers import swift_offers
 from marginbandits.state import Field, Journal, Record, State, TooLargeError, room, zeros
 from marginbandits.types import Action, Array
-from marginbandits.validation import cleaned, remembered, rules
-from marginbandits.wording import quoted
+from marginbandits.validation import remembered
 
 __all__ = ["Loop", "Parts"]
 
@@ -93,23 +93,9 @@ class Loop(Stored):
             raise TypeError(f"{cls.__name__} fills `_law`, which nobody asks: {filled} fills `_laws`, so fill that")
 
     def __setattr__(self, name: str, value: object) -> None:
-        super().__setattr__(name, value if name[0] == "_" else self._settable(name, value))
+        super().__setattr__(name, value if name[0] == "_" else settable(self, name, value))
         if name[0] != "_" and vars(self).get("_swift") is not None:  # a parameter: compiled rounds have its value
             self._hasten()
-
-    def _settable(self, name: str, value: object) -> object:
-        """A parameter as it may be set: a number checked as when it was given, before the first round whatever it is.
-
-        By then arrays have been made by the others, and compiled code believes what they say.
-        """
-        own = vars(self)
-        named = name in ("n_actions", "actions") and "_everything" in own
-        rule = None if name not in own or (own.get("_state") is None and not named) else rules(type(self)).get(name)
-        if rule is None:
-            return value
-        if named or not (type(own[name]) is float or name == "oracle"):  # which is asked, and nothing is made by it
-            raise ValueError(f"{name} is settled once a learner has begun: build another one, got {quoted(value)}")
-        return cleaned(rule, name, value)
 
     def _call(self, n_actions: int, actions: Sequence[Action] | None) -> None:
         """There are so many actions, and they are called so."""

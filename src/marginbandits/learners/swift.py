@@ -28,7 +28,6 @@ from marginbandits.contexts import (
     Rows,
     Shape,
     Sparse,
-    _is_sound_row,
     as_sparse,
     dense,
     refuse_bad,
@@ -40,6 +39,7 @@ from marginbandits.features.usual import beside
 from marginbandits.held import Held, chance, taken, uniform
 from marginbandits.laws import certain, drawn
 from marginbandits.learners.inputs import FAINTEST, RAREST
+from marginbandits.sparse_rows import is_sound_row
 from marginbandits.types import Array
 
 __all__ = ["Swift", "compiled_rounds", "swift_rounds"]
@@ -77,7 +77,7 @@ def _featured_sparse(contexts, t, mode, learning, features):  # type: ignore[no-
     """Columns and features of context t; or that it is not in order, where nobody has looked before."""
     values, columns, starts = contexts
     moments, limit, clip, bias = features
-    if mode & LOOK and not _is_sound_row(values, columns, starts, t, moments.shape[1]):
+    if mode & LOOK and not is_sound_row(values, columns, starts, t, moments.shape[1]):
         return False, columns, values
     first, last = starts[t], starts[t + 1]
     n = last - first + (bias >= 0)
@@ -289,7 +289,7 @@ def _refuse_one(context: Any, sparse: bool, width: int) -> None:
     """Return if there is another way to read this context; else say what is wrong."""
     if not sparse:
         refuse_bad("context", context[None])
-    elif not _is_sound_row(context[0], context[1], context[2], 0, width):
+    elif not is_sound_row(context[0], context[1], context[2], 0, width):
         return
     raise FloatingPointError(NOT_FINITE)
 

@@ -1,24 +1,23 @@
-"""A service in a process that is forked from one which has imported everything: to start it again costs milliseconds.
+"""`marginbandits serve` in a process that is forked from one which has imported everything: its start costs little.
 
-It is the service without HTTP: a line of JSON asks, a line of JSON answers. What it does not share with
-`marginbandits serve` is uvicorn and the door; those are killed by a test of their own.
+All of it is there, the door, uvicorn and the short way; only what a command reads of its line is not. It keeps a
+checkpoint ten times a second, so that those are killed, too, and says nothing but what is an error.
 """
 
-import asyncio
+import contextlib
+import http.client
 import json
+import logging
 import multiprocessing
-import socket
+import os
 from multiprocessing.connection import Connection
 from typing import Any
 
-import msgspec
+from marginbandits.service import following
+from marginbandits.service.logbook import LOG
+from marginbandits.service.serving import listening, opened, serve
 
-from marginbandits.service.core import Service
-from marginbandits.service.records import Settings
-from marginbandits.service.requests import Ask
-from marginbandits.service.serving import opened
-
-__all__ = ["Child"]
+__all__ = ["WINDOW", "Child", "Line"]
 
 CHECKPOINTS = 0.1
 WINDOW = 0.05
@@ -27,17 +26,20 @@ _FORKS.set_forkserver_preload([__name__, "tests.service.warm"])
 
 
 class Child:
-    """A service of one journal, which listens when this returns."""
+    """A server of one journal, which listens when this returns; the loop "shop" is there."""
 
     def __init__(self, where: str) -> None:
         here, there = _FORKS.Pipe()
         self._process = _FORKS.Process(target=_serve, args=(where, there), daemon=True)
         self._process.start()
         there.close()
-        self.port: int = here.recv()
-        assert self._process.pid is not None
-        self.pid = self._process.pid
+        address = os.read(here.fileno(), 100).decode()
         here.close()
+        assert address.startswith("http://"), "it said where it listens"
+        assert self._process.pid is not None
+        self.port, self.pid = int(address.rpartition(":")[2]), self._process.pid
+        with Line(self.port) as line:
+            line.make()
 
     def ask(self, what: dict[str, Any]) -> Any:
         """One question on a connection of its own."""
@@ -52,54 +54,50 @@ class Child:
 
 
 class Line:
-    """A connection to a child."""
+    """A connection to a server, over HTTP."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
-        self._file = self._socket.makefile("rwb")
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
 
     def __enter__(self) -> "Line":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._socket.close()
+        self._connection.close()
 
     def ask(self, what: dict[str, Any]) -> Any:
-        """The answer; OSError if there is none."""
-        self._file.write(json.dumps(what).encode() + b"\n")
-        self._file.flush()
-        told = self._file.readline()
-        if not told.endswith(b"\n"):
-            raise ConnectionError("it is gone")
-        return json.loads(told)
+        """The answer, or `error` where it is a refusal; OSError if there is none."""
+        if what["kind"] == "state":
+            metrics = self._told("GET", "/metrics")[1]
+            leads = b"\nmarginbandits_leads 1\n" in metrics
+            return {"leads": leads, "learnt": self._json("GET", "/loops/shop")["learnt"]}
+        body = {name: value for name, value in what.items() if name != "kind"}
+        return self._json("POST", f"/loops/shop/{what['kind']}", body)
+
+    def make(self) -> None:
+        """The loop, if it is not there."""
+        if self._told("GET", "/loops/shop")[0] == 404:
+            told = self._json("PUT", "/loops/shop", {"new": True, "settings": {"window": WINDOW}})
+            assert "error" not in told, told
+
+    def _json(self, method: str, path: str, body: Any = None) -> Any:
+        return json.loads(self._told(method, path, body)[1])
+
+    def _told(self, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
+        try:
+            self._connection.request(method, path, None if body is None else json.dumps(body))
+            answer = self._connection.getresponse()
+            return answer.status, answer.read()
+        except http.client.HTTPException as error:  # it ended in the middle of an answer
+            raise ConnectionError(str(error)) from None
 
 
 def _serve(where: str, told: Connection) -> None:
-    service = Service(opened(where, serving=True), checkpoints=CHECKPOINTS)
-    if "shop" not in service.loops:
-        service.set("shop", Settings(window=WINDOW))
-    asyncio.run(_listen(service, told))
-
-
-async def _listen(service: Service, told: Connection) -> None:
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while asked := await reader.readline():
-            try:
-                answer = msgspec.to_builtins(await _answered(service, json.loads(asked)))
-            except Exception as error:
-                answer = {"error": str(error)}
-            writer.write(json.dumps(answer).encode() + b"\n")
-
-    server = await asyncio.start_server(connected, "127.0.0.1", 0)
-    told.send(server.sockets[0].getsockname()[1])
-    await server.serve_forever()
-
-
-async def _answered(service: Service, asked: dict[str, Any]) -> Any:
-    kind = asked.pop("kind")
-    if kind == "decide":
-        return await service.decide("shop", msgspec.convert(asked, Ask))
-    if kind == "reward":
-        return await service.reward("shop", asked["event_id"], asked["value"], asked["key"])
-    loop = service.loop("shop")
-    return {"leads": service.leads, "learnt": loop.model.learnt, "seen": service.seen}
+    following.CHECKPOINTS = following.SHARED = CHECKPOINTS
+    LOG.addHandler(logging.StreamHandler())
+    LOG.setLevel(logging.ERROR)
+    with contextlib.ExitStack() as stack:
+        found = stack.enter_context(listening(where, "127.0.0.1", 0))
+        journal = opened(where, serving=True)
+        stack.enter_context(contextlib.redirect_stdout(os.fdopen(told.fileno(), "w", closefd=False)))
+        serve(journal, found)

@@ -36,12 +36,15 @@ class Asking(Protocol):
 
 
 class Load:
-    """Clients that go on from service to service; `answered` says that the present one has answered."""
+    """Clients that go on from service to service; `answered` says that the present one has answered.
+
+    A reward is `repeated` if it was on disk when its service was killed, and nobody had been told.
+    """
 
     def __init__(self, seed: int, clients: int = 4) -> None:
         self.decisions: dict[str, Any] = {}
         self.rewards: dict[str, float] = {}
-        self.errors = 0
+        self.errors = self.repeated = 0
         self.answered = threading.Event()
         self._waiting: list[dict[str, Any] | None] = [None] * clients
         self._asked = [0] * clients
@@ -89,6 +92,7 @@ class Load:
                 self.decisions[asked["event_id"]] = told
             else:
                 self.rewards[asked["key"]] = asked["value"]
+                self.repeated += told["status"] == "repeated"
         self.answered.set()
 
 
@@ -148,7 +152,7 @@ def check(journal: Journal, load: Load) -> int:
             rewarded[entry.key] += 1
             key = (entry.key or "").removeprefix("reward:")
             if key in load.rewards:
-                assert msgspec.json.decode(entry.body) == {"value": load.rewards[key]}
+                assert msgspec.json.decode(entry.body) == {"value": load.rewards[key]}, "its value is what was told"
     assert set(load.decisions) <= set(decided), "no acknowledged decision is lost"
     assert {f"reward:{key}" for key in load.rewards} <= set(rewarded), "no acknowledged reward is lost"
     assert max((*decided.values(), *rewarded.values()), default=1) == 1, "nothing is there twice"

@@ -5,12 +5,16 @@ import math
 import socket
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
+from datetime import datetime
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from marginbandits.service import client as client_module
@@ -181,6 +185,16 @@ def test_every_decision_has_an_id(flaky: Any) -> None:
             r"actions\[0\]\.features\.price\[1\] must be a finite number, got inf",
         ),
         (lambda one: one.reward("e1", math.nan), "value must be a finite number, got nan"),
+        (lambda one: one.reward("e1", np.float64("nan")), "value must be a finite number, got nan"),
+        (lambda one: one.decide({"at": datetime(2026, 1, 2)}), r"context\.at must be a number, a string, .*2026"),
+        (lambda one: one.decide({"at": np.datetime64("2026-01-02")}), r"context\.at must be a number, a string, "),
+        (lambda one: one.decide({"at": np.timedelta64(3, "s")}), r"context\.at must be a number, a string, "),
+        (lambda one: one.decide({"a": {"raw": b"abc"}}), r"context\.a\.raw must be a number, .* got b'abc'"),
+        (lambda one: one.decide({"price": Decimal("1.5")}), r"context\.price must be a number, .*Decimal"),
+        (lambda one: one.decide({}, {"hat": {"id": uuid.UUID(int=3)}}), r"actions\[0\]\.features\.id must be a number"),
+        (lambda one: one.decide({"x": 1j}), r"context\.x must be a number, .* got 1j"),
+        (lambda one: one.decide({"x": {3, "a"}}), r"context\.x must be a number, "),
+        (lambda one: one.decide({"x": {3: 1.0}}), r"context\.x must have strings for names, got 3"),
         (lambda one: one.set(window=math.nan), r"settings\.window must be a finite number, got nan"),
     ],
 )
@@ -189,6 +203,18 @@ def test_what_is_no_number_is_not_sent(flaky: Any, asked: Callable[[Client], obj
     with pytest.raises(ValueError, match=message):
         asked(client)
     assert not sent
+
+
+def test_what_numpy_and_sets_hold_is_sent(flaky: Any) -> None:
+    client, sent = flaky((409, {"error": "seen"}))
+    context = {"a": np.float64(1.5), "b": np.int64(3), "c": np.bool_(True), "d": np.float32(0.5), "e": np.str_("x")}
+    more = {"f": np.arange(3), "g": ("u", "v"), "h": {"y", "x"}, "i": None, "j": np.longdouble(2.5), "k": True}
+    with pytest.raises(ServiceError, match="409"):
+        client.decide(context | more, {"hat": {"price": np.float64(9)}})
+    told = {"a": 1.5, "b": 3, "c": True, "d": 0.5, "e": "x", "f": [0, 1, 2], "g": ["u", "v"], "h": ["x", "y"]}
+    assert sent[0]["context"] == told | {"i": None, "j": 2.5, "k": True}
+    assert [type(one) for one in sent[0]["context"].values()][:3] == [float, int, bool]
+    assert sent[0]["actions"] == [{"id": "hat", "features": {"price": 9.0}}]
 
 
 def test_what_erases_is_not_sent_again_once_it_may_have_arrived(flaky: Any) -> None:
@@ -216,7 +242,12 @@ def test_everything_that_can_be_asked(tmp_path: Path) -> None:
         rivals = [one.rival for one in shop.evaluate({"new": {"learner": "RegCB"}})]
         assert rivals == ["deciding", "baseline", "uniform", "new"]
         assert not shop.promote("RegCB").promoted
-        assert shop.promote("RegCB", force=True).promoted
+        for asked in ("LinUCBB", {"learner": "LinUCBB"}):
+            for ask in (shop.promote, shop.set, lambda one: shop.evaluate({"new": one})):
+                with pytest.raises(ServiceError, match="400: no learner is called 'LinUCBB'; did you mean 'LinUCB'"):
+                    ask(asked)
+        assert shop.promote({"learner": "RegCB", "parameters": {"seed": 3}}, force=True).promoted
+        assert shop.state().policy.parameters == {"seed": 3}
         assert shop.back(1).policy.learner == "Uniform"
         assert [one.learner for one in shop.policies()] == ["Uniform", "RegCB", "Uniform"]
         assert shop.erase("somebody").events == 5

@@ -49,6 +49,35 @@ def test_a_sound_journal(folder: Path) -> None:
     assert "shop: 12 decisions, 0 open; 12 rewarded" in told.output
 
 
+def test_an_altered_entry_is_named_and_nothing_is_called_chained(folder: Path) -> None:
+    with contextlib.closing(sqlite3.connect(folder / "journal.sqlite3")) as db:
+        db.execute("UPDATE entry SET body = x'7b7d' WHERE seq = 6")
+        db.commit()
+    told = run("replay", str(folder), "--verify")
+    assert told.exit_code == 1
+    assert re.match(r"the chain of \d+ entries is broken, and nothing was made again from it\n", told.output), (
+        told.output
+    )
+    assert "are chained" not in told.output
+    assert "wrong: entry 6 (" in told.output
+    told = run("doctor", str(folder))
+    assert told.exit_code == 1
+    assert "look: entry 6: not what was written; a backup that is whole has it\n" in told.output
+    with contextlib.closing(sqlite3.connect(folder / "journal.sqlite3")) as db:
+        db.execute("UPDATE entry SET body = x'7b7d'")
+        db.commit()
+    assert re.search(
+        r"look: entries 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and \d+ more: not", run("doctor", str(folder)).output
+    )
+
+
+def test_a_backup_to_no_folder_blames_that(folder: Path) -> None:
+    told = run("journal", "backup", str(folder), str(folder / "nowhere" / "copy.sqlite3"))
+    assert told.exit_code == 2
+    assert f"there is no folder {folder / 'nowhere'}" in told.output
+    assert "the journal of" not in told.output
+
+
 def test_out_copied_and_in_again(folder: Path) -> None:
     told = run("journal", "export", str(folder), str(folder / "shop.jsonl"), "--loop", "shop")
     assert "12 events" in told.output, told.output

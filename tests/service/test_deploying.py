@@ -259,16 +259,18 @@ class TestTheOneThatDecides:
         shop.play(20)
         few = promote(shop.service, "shop", Candidate(Wanted("RegCB")))
         assert few.judged is not None
-        assert f"; too few events to tell, where {few.judged.logged:.4g} was earned; what is never done" in few.reason
+        assert (
+            f"; too few events to tell, where the log earned {few.judged.logged:.4g}; what is never done" in few.reason
+        )
 
     @pytest.mark.parametrize(
         ("over_deciding", "logged", "said"),
         [
-            ((-0.01, 0.012), (0.01, 0.02), "at most 0.012 is to be had over policy 3, which decides, where 0.3 was"),
-            ((0.01, 0.02), (-0.02, 0.01), "at most 0.01 is to be had over what was logged, where 0.3 was earned"),
-            ((-0.01, 0.012), (-0.02, 0.01), "at most 0.01 is to be had over what was logged, where 0.3 was earned"),
-            ((-0.4, 0.005), (-0.02, 0.01), "at most 0.01 is to be had over what was logged, where 0.3 was earned"),
-            ((-0.1, 0.12), (-0.2, 0.1), "too few events to tell, where 0.3 was earned"),
+            ((-0.01, 0.012), (0.01, 0.02), "at most 0.012 is to be had over policy 3, which decides, where the log"),
+            ((0.01, 0.02), (-0.02, 0.01), "at most 0.01 is to be had over what was logged, where the log earned 0.3"),
+            ((-0.01, 0.012), (-0.02, 0.01), "at most 0.01 is to be had over what was logged, where the log earned 0.3"),
+            ((-0.4, 0.005), (-0.02, 0.01), "at most 0.01 is to be had over what was logged, where the log earned 0.3"),
+            ((-0.1, 0.12), (-0.2, 0.1), "too few events to tell, where the log earned 0.3"),
             ((-0.1, -0.02), (-0.2, 0.1), "there is none over policy 3, which decides"),
             ((-0.1, -0.02), (-0.2, 0.0), "there is none over policy 3, which decides and what was logged"),
         ],

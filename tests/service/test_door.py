@@ -1,5 +1,7 @@
 """Who gets in, with what, and what everybody else is told."""
 
+import re
+import time
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -107,6 +109,10 @@ class TestRefusals:
         assert client.get("/nothing").json()["error"].startswith("there is nothing here")
         near = client.post("/loops/shop/decid", json=ASK)
         assert (near.status_code, near.json()["error"]) == (404, "there is nothing here; did you mean 'decide'?")
+        for method, path in (("POST", "/loops/shop/decide/"), ("GET", "/loops/"), ("GET", "/nothing/")):
+            slash = client.request(method, path, json=ASK, follow_redirects=False)
+            told = {"error": "there is nothing here: no path but / ends with a slash"}
+            assert (slash.status_code, slash.json()) == (404, told), path
         assert client.get("/loops/shop/decide").status_code == 405
         assert client.get("/loops/shop/decide").json()["error"] == "GET is not for this, but POST"
         refused = client.delete("/loops/shop")
@@ -171,6 +177,42 @@ class TestRefusals:
     def test_counts_are_told_in_full(self, shop: Shop, client: TestClient) -> None:
         shop.service.writer.appended = 12_345_678
         assert "marginbandits_entries_total 12345678\n" in client.get("/metrics").text
+
+    def test_what_came_again_is_counted_once_and_told(self, shop: Shop, client: TestClient) -> None:
+        """By the short way, too, which calls the same."""
+        for _ in range(3):
+            assert client.post("/loops/shop/decide", json={**ASK, "event_id": "e", "deferred": True}).status_code == 200
+        assert client.post("/loops/shop/decide", json={"actions": ["other"], "event_id": "e"}).status_code == 409
+        for value, status in ((0.5, 200), (0.5, 200), (0.75, 409)):
+            body = {"event_id": "e", "value": value, "key": "k"}
+            assert client.post("/loops/shop/reward", json=body).status_code == status
+        for _ in range(2):
+            assert client.post("/loops/shop/activate", json={"event_id": "e"}).status_code == 200
+        told = client.get("/metrics").text
+        for kind, n in (("decision", 2), ("reward", 1), ("activation", 1)):
+            assert f'marginbandits_repeated_total{{loop="shop",kind="{kind}"}} {n}\n' in told
+        page = client.get("/page/shop").text
+        assert '<dt>repeated</dt><dd class="count">4</dd>' in page
+
+    def test_how_long_writing_takes_is_told(self, shop: Shop, client: TestClient) -> None:
+        name, before = "marginbandits_commit_seconds", shop.service.writer.groups
+        append = shop.service.journal.append
+
+        def slow(drafts: Any) -> Any:
+            time.sleep(0.021)
+            return append(drafts)
+
+        shop.service.journal.append = slow  # type: ignore[method-assign]
+        shop.decide()
+        told = client.get("/metrics").text
+        found = dict(re.findall(rf'^{name}_bucket{{le="(.*)"}} (\d+)$', told, re.MULTILINE))
+        within = [int(n) for n in found.values()]
+        assert [*found][-1] == "+Inf"
+        assert within == sorted(within), "each is counted in all that are longer"
+        assert within[-1] == shop.service.writer.groups == before + 1
+        assert within[-1] > int(found["0.02"]), "it took longer"
+        assert f"{name}_count {within[-1]}\n" in told
+        assert float(re.findall(rf"^{name}_sum (.*)$", told, re.MULTILINE)[0]) > 0.02
 
     def test_rewards_are_told_in_their_own_units(self, shop: Shop, client: TestClient) -> None:
         shop.service.set("shop", {"reward_range": [0, 10], "holdback": 0.5, "window": 1})

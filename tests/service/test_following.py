@@ -168,7 +168,9 @@ def test_settings_and_their_policy_are_written_together(opened: Opened, monkeypa
     shop.service.set("shop", Settings(window=5, reward_range=(0.0, 20.0)))
     shop.service.set("shop", Settings(window=6, reward_range=(0.0, 20.0)), Policy(learner="Uniform"))
     assert [one for one in groups if SETTINGS in one] == [[SETTINGS, POLICY]] * 3
-    assert shop.loop.model.policy == Policy("Uniform", reward_range=(0.0, 20.0), number=3)
+    assert shop.loop.model.policy == Policy(
+        "Uniform", reward_range=(0.0, 20.0), number=3, reason="forced, and not judged"
+    )
 
 
 def test_two_processes_give_policies_numbers_that_differ(opened: Opened) -> None:

@@ -370,8 +370,8 @@ WIPED = "UPDATE entry SET id = '', key = NULL, body = NULL, salt = NULL WHERE se
 @pytest.mark.parametrize(
     ("damage", "doctor", "verify"),
     [
-        ("UPDATE entry SET body = x'00' WHERE seq = 4", "1 of them altered", "entry 4"),
-        ("UPDATE entry SET sha256 = 'text' WHERE seq = 4", "2 of them altered", "entry 4"),
+        ("UPDATE entry SET body = x'00' WHERE seq = 4", "entry 4: not what was written", "entry 4"),
+        ("UPDATE entry SET sha256 = 'text' WHERE seq = 4", "entries 4, 5: not what was written", "entry 4"),
         ("UPDATE entry SET at = 'text' WHERE seq = 4", "1 of them altered", "entry 4"),
         ("UPDATE fact SET value = 'text' WHERE name LIKE 'checkpoint/%'", "not sound: it cannot be read", "not sound"),
         ("UPDATE fact SET value = 'text' WHERE name LIKE 'secret/%'", "its secret is not", "the secret of 'shop'"),

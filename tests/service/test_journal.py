@@ -143,6 +143,12 @@ def test_a_key_is_used_once_in_a_loop(place: Place) -> None:
     (first, fresh), (same, new) = place.journal.append([reward, Draft("shop", REWARD, "f", b"2", "k")])
     assert (fresh, new, same) == (True, False, first)
     assert place.journal.append([reward, decision("g", key="k")]) == [(first, False), (first, False)]
+    ((there, _),) = place.journal.append([decision("there")])
+    assert place.journal.append([decision("there", key="k"), decision("there", key="l")]) == [
+        (first, False),
+        (there, False),
+    ]
+    assert (place.journal.keyed("shop", "k"), place.journal.keyed("shop", "l")) == (first, None)
     assert place.journal.append([Draft("b", REWARD, "e", b"1", "k")])[0][1]
     assert place.journal.append([Draft("shop", REWARD, "e", b"1")])[0][1]
 

@@ -39,7 +39,7 @@ def test_what_changes_is_a_line_each(opened: Opened, caplog: pytest.LogCaptureFi
         "shop: settings: window 5.0, actions 2 of them, all else as usual",
         *["shop: settings: window 5.0, actions 2 of them, all else as usual"] * 2,  # policies come with settings
         "shop: somebody is forgotten: 4 entries and what speaks of them",
-        "shop: 2 events are erased, 4 entries, and by the disk",
+        "shop: erased 2 events (4 entries of the journal), and nothing is left on the disk",
         f"shop: all events up to entry {last} are forgotten, but 0 that open ones need",
     ]
     assert [one for one in told if "policy" in one] == [

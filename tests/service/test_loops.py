@@ -119,10 +119,27 @@ class TestChance:
 
     def test_draws_follow_them(self) -> None:
         law = [0.1, 0.0, 0.6, 0.3]
-        counts = Counter(chosen(law, draws(b"s", str(k))[1]) for k in range(20_000))
+        counts = Counter(chosen(law, draws(b"s", str(k), 0)[1]) for k in range(20_000))
         assert counts[1] == 0
         for place in (0, 2, 3):  # five deviations: once in two million
             assert abs(counts[place] / 20_000 - law[place]) < 5 * (law[place] * (1 - law[place]) / 20_000) ** 0.5
+
+    def test_an_id_that_is_used_again_once_it_is_forgotten_is_drawn_anew(self, opened: Opened) -> None:
+        """At p = 0.5 thirty draws are all the same once in 500 million."""
+        shop = opened(Settings(), Policy(learner="Uniform"))
+        found = []
+        for _ in range(30):
+            first = shop.decide(event_id="e")
+            assert shop.decide(event_id="e") == first
+            found.append(first.action)
+            shop.service.erase_all("shop")
+        shop.decide(event_id="e")
+        assert set(found) == {"hat", "shoe"}
+        assert not verified(shop.service.journal).faults
+        shop.loop.model.erasure = 1
+        shop.decide(event_id="chosen by hand")
+        (fault,) = verified(shop.service.journal).faults
+        assert "was decided after erasure 1, which 'shop' did not have" in fault
 
     def test_apprentices_serve_the_baseline_always(self, opened: Opened) -> None:
         shop = opened(Settings(window=60, mode="Apprentice", holdback=0.5))
@@ -154,6 +171,9 @@ class TestChance:
         assert decided("one") == first == decided(None)
         with pytest.raises(ConflictError, match="used for event 'one', and now for 'other'"):
             decided("other")
+        shop.decide(event_id="there")
+        with pytest.raises(ConflictError, match="used for event 'one', and now for 'there'"):
+            decided("there")
         answer = web(shop).post(
             "/loops/shop/decide", json={"actions": ["hat", "shoe"], "event_id": "o"}, headers={"Idempotency-Key": "k"}
         )

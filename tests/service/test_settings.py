@@ -53,15 +53,37 @@ class TestWhatIsNotNamedStays:
         assert notes[1].startswith("holdback: the page's rewards begin anew")
         (note,) = put(client, {"settings": {"reward_range": [0, 60]}}).json()["notes"]
         assert note.startswith("reward_range: the model learns everything again")
+        assert note.endswith("begin anew with the first event of it that closes")
         assert client.get("/loops/shop").json()["notes"] == []
 
     def test_who_leaves_apprenticeship_is_told_to_begin_anew(self, shop: Shop, client: TestClient) -> None:
+        put(client, {"settings": {"mode": "Apprentice"}})
+        assert put(client, {"settings": {"mode": "Online"}}).json()["notes"] == [], "it has decided nothing there"
+        shop.decide()
+        put(client, {"settings": {"mode": "Apprentice"}})
+        assert put(client, {"settings": {"mode": "Online"}}).json()["notes"] == [], "nor has it here"
+        put(client, {"settings": {"mode": "Apprentice"}})
+        shop.decide()
         for asked, said in (({}, True), ({"policy": {"since": "now"}}, False), ({"policy": {}}, True)):
             assert put(client, {"settings": {"mode": "Apprentice"}}).json()["notes"] == []
             notes = put(client, {"settings": {"mode": "Online"}, **asked}).json()["notes"]
             assert ["mode: " in one and '{"policy": {"since": "now"}}' in one for one in notes] == [True] * said
         assert put(client, {"settings": {"mode": "LoggingOnly"}}).json()["notes"] == []
         assert put(client, {"settings": {"mode": "Online"}}).json()["notes"] == [], "that has learnt nothing"
+
+    def test_the_journal_has_the_reason_of_every_policy_but_the_first(self, shop: Shop, client: TestClient) -> None:
+        put(client, {"policy": {"learner": "Uniform"}})
+        client.post("/loops/shop/back", json={"number": 1})
+        told = put(client, {"settings": {"reward_range": [0, 60]}}).json()["policy"]
+        assert (told["learner"], told["reason"]) == ("SquareCB", "settings: another reward_range"), "nobody went back"
+        put(client, {"settings": {"reward_range": [0, 61]}, "policy": {"learner": "RegCB"}})
+        assert [one["reason"] for one in client.get("/loops/shop/policies").json()] == [
+            "",
+            "forced, and not judged",
+            "back to 1",
+            "settings: another reward_range",
+            "forced, and not judged",
+        ]
 
     def test_null_takes_away(self, shop: Shop, client: TestClient) -> None:
         assert put(client, {"settings": {"segment": None}}).json()["settings"]["segment"] is None

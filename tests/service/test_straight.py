@@ -10,8 +10,9 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from marginbandits.service.app import application
-from marginbandits.service.journal import JournalError
+from marginbandits.service.journal import DECISION, REWARD, TICK, JournalError, LostError
 from marginbandits.service.keys import Keys
+from marginbandits.service.loop import read
 from marginbandits.service.records import Settings
 from marginbandits.service.straight import straight
 from marginbandits.service.writer import FullError
@@ -112,6 +113,9 @@ def request(path: str, body: Any, *headers: str, method: str = "POST") -> bytes:
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + content
 
 
+ASKED = request("/loops/shop/decide", ASK)
+
+
 def decide(event: str, **more: Any) -> bytes:
     return request("/loops/shop/decide", {**ASK, "event_id": event, **more})
 
@@ -184,12 +188,12 @@ def test_whatever_is_out_of_the_ordinary_goes_the_long_way(shop: Shop, asked: by
     run(work())
 
 
-def test_the_long_way_says_what_is_wrong_with_an_id(shop: Shop) -> None:
+def test_it_says_what_is_wrong_with_an_id(shop: Shop) -> None:
     async def work() -> None:
         line = Line(shop)
         await line.ask(decide("e1"))
         status, told = await line.ask(decide("e1", context={"likes": "shoe"}))
-        assert (status, line.long) == (409, 1)
+        assert (status, line.long) == (409, 0)
         assert "another request" in told["error"]
 
     run(work())
@@ -293,7 +297,7 @@ def test_requests_of_one_turn_are_decided_together_and_a_bad_one_alone_is_refuse
     run(work())
 
 
-def test_a_disk_that_is_full_is_told_by_the_long_way(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_full_is_told(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*given: Any) -> None:
         raise FullError("too much waits for the disk")
 
@@ -309,12 +313,46 @@ def test_a_disk_that_is_full_is_told_by_the_long_way(shop: Shop, monkeypatch: py
         line = Line(shop)
         monkeypatch.setattr(shop.service.journal, "append", fails)
         status, told = await line.ask(decide("e2"))
-        assert (status, line.long) == (503, 1)
+        assert (status, line.long) == (503, 0)
         assert "disk" not in told["error"]
+        assert b"\r\nretry-after: 1\r\n" in line.transport.written
 
     run(work())
     monkeypatch.undo()
     run(broken())
+
+
+@pytest.mark.parametrize("error", [JournalError("the connection is gone"), LostError("the lock is gone"), OSError()])
+@pytest.mark.parametrize("what", [request("/loops/shop/reward", {"event_id": "e", "value": 1.0}), ASKED])
+def test_what_may_be_on_disk_is_not_written_again(
+    shop: Shop, what: bytes, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, own, failed = shop.service.journal, shop.service.journal.append, list[int]()
+
+    def commits(drafts: Any) -> Any:
+        found = own(drafts)
+        if not failed and drafts[0].kind != TICK:
+            failed.append(len(drafts))
+            raise error
+        return found
+
+    async def work() -> None:
+        line = Line(shop)
+        before = n_events(journal)
+        monkeypatch.setattr(journal, "append", commits)
+        status, told = await line.ask(what)
+        assert (status, line.long, failed) == (500 if isinstance(error, OSError) else 503, 0, [1])
+        assert told["error"]
+        assert line.door.refused[status] == 1
+        assert n_events(journal) == before + 1
+        assert (await line.ask(decide("next")))[0] == 200
+        assert line.long == 0, "the line goes on"
+
+    run(work())
+
+
+def n_events(journal: Any) -> int:
+    return sum(one.kind in (DECISION, REWARD) for one in read(journal))
 
 
 def test_who_says_nothing_is_let_go_and_who_speaks_is_not(shop: Shop) -> None:

@@ -265,7 +265,7 @@ def test_rows_without_keys_are_known_by_their_place(tmp_path: Path, ending: str)
     service.writer.put_all(rows[:12]).result()  # and killed here
     service.close()
     for learnt, known in ((18, 12), (0, 30)):
-        told = run(*words, file)
+        told = run(*words, file, *(["--loss-range", 0, 1] if ending == "dsjson" else []))
         assert told.output == f"{learnt} events learnt, {known} were there already\n", told.output
     other = tmp_path / "other.csv"
     other.write_text("age,action,reward,probability\n" + "1,a,1,0.5\n" * 20)
@@ -288,7 +288,10 @@ def test_learning_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 LOGS = Path(__file__).parent.parent / "logs"
-"""Events as Vowpal Wabbit's own clients and joiners write them (docs/logs.md), which nothing here wrote."""
+"""Events in the form that Vowpal Wabbit's clients and joiners write, with made-up values, and not written by `export`.
+
+They were put together by hand after what those programs write: no file that one of them wrote is here.
+"""
 
 
 def taught(folder: Path) -> tuple[Settings, list[Past]]:
@@ -306,7 +309,7 @@ def names(pasts: list[Past]) -> list[str]:
 
 
 @pytest.mark.parametrize("span", [(0, 1), (-1, 1)])
-def test_events_of_vowpal_wabbit_s_own_warm_a_loop(tmp_path: Path, span: tuple[float, float]) -> None:
+def test_events_in_the_form_of_vowpal_wabbit_s_clients_warm_a_loop(tmp_path: Path, span: tuple[float, float]) -> None:
     words = ["journal", "warm", tmp_path / "cafe", LOGS / "cb_explore_adf.dsjson", "--loop", "cafe", "--new"]
     refused = run(*words)
     assert refused.exit_code == 1
@@ -326,6 +329,47 @@ def test_events_of_vowpal_wabbit_s_own_warm_a_loop(tmp_path: Path, span: tuple[f
         assert one.decided.probabilities == pytest.approx(law, rel=1e-6)
     again = run(*words, "--reward-range", *span)
     assert "0 events learnt, 4 were there already" in again.output, "by their EventId"
+
+
+@pytest.mark.parametrize("skip", [(), ("--skip",)])
+@pytest.mark.parametrize("cost", ["0", "0.5", "-0.5", "-1.0", "3"])
+@pytest.mark.parametrize("ending", ["dsjson", "vw"])
+def test_costs_without_a_range_are_refused_whatever_they_are(
+    tmp_path: Path, ending: str, cost: str, skip: tuple[str, ...]
+) -> None:
+    """A cost of 0 may be a reward of 0 or one of 1: nobody knows, and rows are not to blame."""
+    event = {
+        "_label_cost": float(cost),
+        "_label_probability": 0.5,
+        "_labelIndex": 0,
+        "a": [1, 2],
+        "p": [0.5, 0.5],
+        "c": {"_multi": [{"_tag": "a"}, {"_tag": "b"}]},
+    }
+    file = tmp_path / f"log.{ending}"
+    file.write_text(f"{json.dumps(event)}\n" * 30 if ending == "dsjson" else f"1:{cost}:0.5 | age:3\n" * 30)
+    words = ["journal", "warm", tmp_path / "cafe", file, "--loop", "cafe", "--new", *skip]
+    refused = run(*words)
+    assert refused.exit_code == 1
+    (line,) = refused.output.splitlines()
+    assert line.startswith(
+        f"Error: {file} has costs, and does not say what they lie within: say --reward-range LOW HIGH"
+    )
+    assert "--skip" not in line
+    assert not (tmp_path / "cafe").exists()
+    told = run(*words, "--reward-range", -3, 3)
+    assert told.output == "30 events learnt, 0 were there already\n", told.output
+    assert [one.reward for one in taught(tmp_path / "cafe")[1]] == [-float(cost)] * 30
+
+
+def test_what_is_left_out_is_told(tmp_path: Path) -> None:
+    rows = [ROW, ROW | {"probability": 0.0}, ROW | {"reward": 3.0}, ROW | {"reward": 4.0}]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    told = run("journal", "warm", tmp_path / "new", tmp_path / "log.jsonl", "--loop", "shop", "--new", "--skip")
+    assert told.exit_code == 0, told.output
+    assert told.stdout == "1 events learnt, 0 were there already\n"
+    assert told.stderr.startswith("3 rows of the log left out: ")
+    assert "2 x reward outside its range" in told.stderr
 
 
 def test_events_without_ids_or_tags_that_were_kept_by_chance(tmp_path: Path) -> None:

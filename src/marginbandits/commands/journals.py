@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["doctor", "journal", "journal_at", "listening_at", "needs_extra", "replay"]
 
+_RANGE = (
+    "does not say what they lie within: say --reward-range LOW HIGH where they are rewards with their signs turned, as "
+    "most are (0 1, or -1 1), --loss-range LOW HIGH where they are costs"
+)
 _WHERE = click.argument("where", metavar="DIR")
 
 
@@ -76,11 +80,13 @@ def replay(where: str, verify: bool) -> None:
 
     with journal_at(where) as found:
         verdict = verified(found)
-    click.echo(
+    made = (
         f"{verdict.entries:,} entries are chained, {verdict.decisions:,} decisions were drawn, "
         f"{verdict.laws:,} laws were made again"
         + (f", {verdict.erased:,} rest on what was erased" if verdict.erased else "")
     )
+    broken = f"the chain of {verdict.entries:,} entries is broken, and nothing was made again from it"
+    click.echo(made if verdict.chained else broken)
     for loop, one in verdict.models.items():
         behind = "" if one.entry == verdict.entries else f", of {verdict.entries:,}: what came since is not kept yet"
         of = f"policy {one.policy} after {one.learnt:,} events, as kept at entry {one.entry:,}{behind}"
@@ -145,6 +151,8 @@ def export(where: str, out: Path, loop: str) -> None:
 @click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
 def backup(where: str, out: Path) -> None:
     """Copy the journal to one file, whole, while a server may write: as journal.sqlite3 in a folder it is one."""
+    if not out.parent.is_dir():
+        raise click.UsageError(f"there is no folder {out.parent}")
     with journal_at(where) as found:
         found.backup(str(out))
     click.echo(f"{out}: {out.stat().st_size:,} bytes")
@@ -162,22 +170,25 @@ def warm(where: str, log: Path, loop: str, new: bool, learner: str | None, **opt
 
     The log is looked at as a whole first: a row that is none of a decision is named, and nothing is written. The same
     log again teaches nothing twice, and the rest after a kill: a row is known by its key, or, without one, by its place
-    in a file of the same bytes. A log of rewards outside [0, 1] says so (--reward-range -1 1): Personalizer's own, too.
-    Exports of a service know their own.
+    in a file of the same bytes. A log of rewards outside [0, 1] says so (--reward-range -1 1). One of costs (.dsjson,
+    .vw) always does: Personalizer's own, too. Exports of a service know their own, but for .vw.
 
-    For example: marginbandits journal warm shop old.dsjson --loop shop --new
+    For example: marginbandits journal warm shop old.dsjson --loop shop --new --reward-range 0 1
     """
     from marginbandits.experiments.arguments import called
 
     with needs_extra():
         from marginbandits.service.core import Service
         from marginbandits.service.model import built
-        from marginbandits.service.records import Policy, named
+        from marginbandits.service.records import Policy, Settings, named
         from marginbandits.service.warming import drafts, warmed
+        from marginbandits.service.wording import count
 
     named(loop)
     with reading() as tell:
         past, settings = log_read(log, options), _settings(where, loop)
+        if not past.ranged:
+            raise ValueError(f"{log} has costs, and {_RANGE}")
         declared = past.within if past.rewards and past.within is not None else (0.0, 1.0)
         low, high = declared if settings is None else settings.reward_range
         if settings is None and not new:
@@ -192,13 +203,15 @@ def warm(where: str, log: Path, loop: str, new: bool, learner: str | None, **opt
     with journal_at(where, serving=True) as found:
         service = Service(found)
         try:
-            if loop not in service.loops:
-                service.set(loop, {"reward_range": [low, high], "default": min(max(0.0, low), high)}, policy)
+            service.made(loop, Settings(reward_range=(low, high), default=min(max(0.0, low), high)), policy)
             fresh, known, skipped = warmed(service, loop, past)
         finally:
             service.close()
     refused = f"; the learner refused {skipped:,}" if skipped else ""
     click.echo(f"{fresh:,} events learnt, {known:,} were there already{refused}")
+    if past.report is not None and past.report.skipped:
+        reasons = ", ".join(f"{n:,} x {reason}" for reason, n in past.report.skipped.items())
+        click.echo(f"{count(sum(past.report.skipped.values()), 'row')} of the log left out: {reasons}", err=True)
 
 
 def _settings(where: str, loop: str) -> "Settings | None":

@@ -144,8 +144,9 @@ class Operations:
         last = 0 if wanted.policy is None else await run_in_threadpool(self.service.last_entry)
         policy = None if wanted.policy is None else wanted.policy.policy(last)
         loop = await run_in_threadpool(self.service.set, name, wanted.settings, policy)
-        anew = policy is not None and policy.since > 0
-        return state(loop, [] if was is None else consequences(was, loop.settings, anew=anew))
+        there = loop.joiner.n_open + loop.model.learnt > 0 and loop.watch.look().shadowed > 0
+        imitates = there and (policy is None or policy.since == 0)
+        return state(loop, [] if was is None else consequences(was, loop.settings, imitates=imitates))
 
     async def policies(self, name: str, nothing: None, key: str | None) -> list[Policy]:
         """All policies a loop ever had, in order; the last decides."""
@@ -240,6 +241,7 @@ def application(service: Service, beside: AbstractContextManager[object] | None 
         lifespan=lifespan,
         exception_handlers={404: _nowhere(table), 405: _no_method},
     )
+    app.router.redirect_slashes = False  # a path that ends with one is none: nobody is sent elsewhere
     app.state.service, app.state.door = service, door
     return app
 
@@ -284,7 +286,10 @@ def _nowhere(table: list[openapi.Operation]) -> Callable[[Request, Exception], A
     known = {one.path.rpartition("/")[2] for one in table if one.path.startswith("/loops/{loop}/")}
 
     async def nowhere(request: Request, error: Exception) -> Response:
-        parts = request.url.path.split("/")
+        path = request.url.path
+        if path.endswith("/"):
+            return problem(RefusedError(404, "there is nothing here: no path but / ends with a slash"))
+        parts = path.split("/")
         of_a_loop = len(parts) == 4 and parts[1] == "loops"
         near = suggestion(parts[3][:80], known) if of_a_loop else ": /openapi.json says what there is"
         return problem(RefusedError(404, f"there is nothing here{near}"))

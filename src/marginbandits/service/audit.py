@@ -25,7 +25,7 @@ is too little for so few draws. Half the departure takes some four times as many
 >>> for true in [0.7, 0.3], [0.6, 0.4], [0.55, 0.45]:
 ...     audit, n = Audit(), 0
 ...     while not audit.alarmed:
-...         audit.observe([0.5, 0.5], chosen(true, draws(b"", str(n))[1]), ["a", "b"])
+...         audit.observe([0.5, 0.5], chosen(true, draws(b"", str(n), 0)[1]), ["a", "b"])
 ...         n += 1
 ...     print(n)
 181

@@ -28,6 +28,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
     seen: int
     head: bytes
     first: int
+    open: int
     closed: tuple[int, int]
     counts: dict[str, int]
     watch: bytes

@@ -12,19 +12,26 @@ again only where it cannot have arrived; it may take long, and is waited for `PA
 
 import http.client
 import math
+import numbers
 import random
 import time
 import urllib.parse
 import uuid
+from collections.abc import Mapping, Set
 from types import TracebackType
 from typing import Any, Self
 
 import msgspec
+import numpy as np
 
 from marginbandits.service.records import Policy
 from marginbandits.service.requests import Answer, Erasure, Judged, LoopState, Promotion, Receipt
+from marginbandits.wording import quoted
 
 __all__ = ["Client", "ServiceError"]
+
+Asked = str | dict[str, Any]
+"""A policy: the name of a learner, or {"learner": …, "parameters": {…}, "since": "now"}."""
 
 LONGEST, PATIENT = 10.0, 600.0
 """Seconds between two tries at most, and those that an evaluation, or an erasure, may take."""
@@ -53,14 +60,15 @@ class Client:
         self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
         self._tries = tries
 
-    def set(self, policy: dict[str, Any] | None = None, *, new: bool = False, **settings: Any) -> LoopState:
+    def set(self, policy: Asked | None = None, *, new: bool = False, **settings: Any) -> LoopState:
         """Set the loop otherwise: what is named, as in the interface; everything else stays as it is.
 
-        One that is not there is made only if it may be `new`. What follows beside is in `notes`.
+        One that is not there is made only if it may be `new`. What follows beside is in `notes`. A policy decides at
+        once, and is not judged: `promote` judges.
         """
         if isinstance(settings.get("actions"), dict):
             settings["actions"] = _offers(settings["actions"])
-        asked = {"settings": settings, "new": new} | ({} if policy is None else {"policy": policy})
+        asked = {"settings": settings, "new": new} | ({} if policy is None else {"policy": _policy(policy)})
         return msgspec.json.decode(self._send("PUT", "", asked, once=True), type=LoopState)
 
     def state(self) -> LoopState:
@@ -71,17 +79,18 @@ class Client:
         """All that the loop ever had, in order; the last decides."""
         return msgspec.json.decode(self._send("GET", "/policies", None), type=list[Policy])
 
-    def evaluate(self, policies: dict[str, dict[str, Any]] | None = None) -> list[Judged]:
+    def evaluate(self, policies: dict[str, Asked] | None = None) -> list[Judged]:
         """What policies, by labels of yours, would have earned; so do who decides, the baseline, an even choice.
 
         All that there is in the journal is judged, which may take minutes: it is waited for `PATIENT` seconds.
         """
-        found = self._send("POST", "/evaluate", {"policies": policies or {}}, once=True)
+        asked = {label: _policy(one) for label, one in (policies or {}).items()}
+        found = self._send("POST", "/evaluate", {"policies": asked}, once=True)
         return msgspec.json.decode(found, type=list[Judged])
 
-    def promote(self, learner: str, parameters: dict[str, Any] | None = None, *, force: bool = False) -> Promotion:
+    def promote(self, policy: Asked, *, force: bool = False) -> Promotion:
         """Judge a policy by the loop's journal, and let it decide if it earns more; if it is forced, at once."""
-        asked = {"policy": {"learner": learner, "parameters": parameters or {}}, "force": force}
+        asked = {"policy": _policy(policy), "force": force}
         return msgspec.json.decode(self._send("POST", "/policies", asked, once=True), type=Promotion)
 
     def back(self, number: int) -> LoopState:
@@ -115,8 +124,7 @@ class Client:
         return msgspec.json.decode(self._send("POST", "/activate", {"event_id": event_id}), type=Receipt)
 
     def _send(self, method: str, what: str, asked: dict[str, Any] | None, *, once: bool = False) -> bytes:
-        _refuse_no_numbers(asked, "")
-        body, wait = None if asked is None else msgspec.json.encode(asked), 0.1
+        body, wait = None if asked is None else msgspec.json.encode(_said(asked, "")), 0.1
         if once:
             self._connection.close()  # an old connection may be gone, and then nobody knows what has arrived
         self._connection.timeout = PATIENT if once else self._timeout
@@ -158,21 +166,41 @@ def _offers(actions: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"id": one, "features": features} for one, features in actions.items()]
 
 
-def _refuse_no_numbers(given: object, where: str) -> None:
-    """JSON has none of NaN and infinity: they would be sent as null.
+def _policy(asked: Asked) -> dict[str, Any]:
+    return {"learner": asked} if isinstance(asked, str) else asked
 
-    >>> _refuse_no_numbers({"context": {"age": [31, float("nan")]}}, "")
+
+def _said(given: Any, where: str) -> Any:
+    """The same as JSON has it, NumPy's numbers as numbers; what it has no way to say is refused by name.
+
+    >>> _said({"age": np.float64(31), "tags": ("new", "sale")}, "")
+    {'age': 31.0, 'tags': ['new', 'sale']}
+    >>> _said({"context": {"age": [31, float("nan")]}}, "")
     Traceback (most recent call last):
     ValueError: context.age[1] must be a finite number, got nan
     """
-    if isinstance(given, float) and not math.isfinite(given):
-        raise ValueError(f"{where} must be a finite number, got {given}")
-    if isinstance(given, dict):
-        for name, one in given.items():
-            _refuse_no_numbers(one, f"{where}.{name}" if where else str(name))
-    elif isinstance(given, list | tuple):
-        for place, one in enumerate(given):
-            _refuse_no_numbers(one, f"{where}[{place}]")
+    if isinstance(given, np.generic | np.ndarray) and given.dtype.kind in "biufU":
+        given = given.tolist() if given.dtype.itemsize <= 8 or given.dtype.kind == "U" else given.astype(float).tolist()
+    if given is None or isinstance(given, bool | str | int):
+        return given
+    known = not isinstance(given, np.generic)  # others of NumPy's are times, which call themselves numbers
+    if known and isinstance(given, numbers.Real):
+        if not math.isfinite(given):
+            raise ValueError(f"{where} must be a finite number, got {given}")
+        return float(given)
+    if isinstance(given, msgspec.Struct):
+        given = msgspec.to_builtins(given)
+    if isinstance(given, Mapping):
+        for name in given:
+            if not isinstance(name, str):
+                raise ValueError(f"{where} must have strings for names, got {quoted(name)}")
+        return {name: _said(one, f"{where}.{name}" if where else name) for name, one in given.items()}
+    if isinstance(given, Set) and all(isinstance(one, str) for one in given):
+        return sorted(given)
+    if isinstance(given, list | tuple):
+        return [_said(one, f"{where}[{place}]") for place, one in enumerate(given)]
+    rule = "a number, a string, a boolean, a list or a mapping of these, or None"
+    raise ValueError(f"{where} must be {rule}, got {quoted(given)}")
 
 
 def _message(body: bytes) -> str:

@@ -18,21 +18,44 @@ import msgspec
 
 from marginbandits.service.explaining import decoded
 from marginbandits.service.following import Follower, LateError, UnknownError
-from marginbandits.service.journal import ACTIVATION, DECISION, ERASURE, POLICY, REWARD, SETTINGS, Draft, Entry
+from marginbandits.service.journal import ACTIVATION, DECISION, ERASURE, NOTE, POLICY, REWARD, SETTINGS, Draft, Entry
 from marginbandits.service.logbook import LOG
 from marginbandits.service.loop import Loop, answer, settings_of
 from marginbandits.service.model import built, warm
-from marginbandits.service.records import Decided, Erased, Past, Policy, Rewarded, Settings, changed, decode, encode
+from marginbandits.service.records import (
+    Decided,
+    Erased,
+    Note,
+    Past,
+    Policy,
+    Rewarded,
+    Settings,
+    changed,
+    decode,
+    encode,
+)
 from marginbandits.service.requests import Answer, Ask, Receipt
-from marginbandits.service.writer import Appended
+from marginbandits.service.writer import Appended, FullError
 
-__all__ = ["ConflictError", "Forgotten", "LateError", "Service", "UnknownError"]
+__all__ = ["FORCED", "Change", "ConflictError", "Forgotten", "LateError", "Service", "UnknownError"]
+
+FORCED = "forced, and not judged"
+RANGED = "settings: another reward_range"
+"""Why a policy decides: it was asked for, and that was all; or rewards are shares of something else."""
 
 _DECIDED = msgspec.json.Decoder(Decided)
 
 
 class ConflictError(Exception):
     """The same id was used for something else, or what was asked for rests on what is no longer so."""
+
+
+class Change(NamedTuple):
+    """What is named of the settings; the policy that is to decide, if it is another; what is noted beside them."""
+
+    settings: Mapping[str, Any]
+    policy: Policy | None = None
+    note: Note | None = None
 
 
 class Forgotten(NamedTuple):
@@ -46,13 +69,27 @@ class Forgotten(NamedTuple):
 class Service(Follower):
     """Loops over one journal."""
 
-    # What is asked.
+    # What is asked. What came again, and counted once, is counted here: the journal does not have it.
 
     async def decide(self, name: str, ask: Ask, key: str | None = None) -> Answer:
         """Decide, write, tell. Whoever asks, what is written is what can be read again."""
-        ((draft, told),) = self.asked(self.loop(name), [(ask, key)])
+        loop, there = self.loop(name), None
+        try:
+            loop.room()
+        except FullError:  # what is there already has its answer
+            if ask.event_id is not None or key is not None:
+                there = await asyncio.to_thread(self._before, name, ask.event_id, key)
+            if there is None:
+                raise
+        ((draft, told),) = self._made(loop, [(ask, key)])
         decoded(_DECIDED, draft.body)
-        return told(await self.writer.append(draft))
+        return told(await self.writer.append(draft) if there is None else (there, False))
+
+    def _before(self, name: str, event: str | None, key: str | None) -> Entry | None:
+        """The decision that was made for a key, or of an event, as the store would find it."""
+        asked = Draft(name, DECISION, event or "", b"", _keyed(key))
+        there = None if asked.key is None else self.journal.keyed(name, asked.key)
+        return self.journal.find(name, event) if there is None and event is not None else there
 
     async def reward(self, name: str, event: str, value: float, key: str | None = None) -> Receipt:
         """Write what an event was worth."""
@@ -66,10 +103,18 @@ class Service(Follower):
         self, loop: Loop, asked: Sequence[tuple[Ask, str | None]]
     ) -> list[tuple[Draft, Callable[[Appended], Answer]]]:
         """For requests with their keys: what is to be written, and what is to be told of what has been."""
-        keyed = [(ask, None if key is None else f"decide:{key}") for ask, key in asked]
+        loop.room()
+        return self._made(loop, asked)
+
+    def _made(
+        self, loop: Loop, asked: Sequence[tuple[Ask, str | None]]
+    ) -> list[tuple[Draft, Callable[[Appended], Answer]]]:
+        keyed = [(ask, _keyed(key)) for ask, key in asked]
         named = [ask.event_id for ask, _ in asked]
         made = zip(named, loop.decide(keyed), strict=True)
-        return [(draft, partial(_answered, event, draft.id, decided)) for event, (draft, decided) in made]
+        return [
+            (draft, partial(self._answered, loop.name, event, draft.id, decided)) for event, (draft, decided) in made
+        ]
 
     def rewarded(
         self, loop: Loop, event: str, value: float, key: str | None
@@ -81,7 +126,7 @@ class Service(Follower):
             entry, fresh = written
             if not fresh and (entry.kind, entry.id, entry.body) != (REWARD, event, draft.body):
                 raise ConflictError(f"key {key!r} was used for something else")
-            return Receipt("recorded" if fresh else "repeated", entry.of is not None)
+            return self._receipted(loop.name, written)
 
         return draft, told
 
@@ -89,8 +134,22 @@ class Service(Follower):
         """Write that a deferred decision was used."""
         known = await asyncio.to_thread(self._known, self.loop(name), event)
         key = f"activate:{event}" if known else None  # before its decision, another try may be the one that counts
-        entry, fresh = await self.writer.append(Draft(name, ACTIVATION, event, b"{}", key))
+        return self._receipted(name, await self.writer.append(Draft(name, ACTIVATION, event, b"{}", key)))
+
+    def _receipted(self, name: str, written: Appended) -> Receipt:
+        entry, fresh = written
+        self.repeated[name, entry.kind] += not fresh
         return Receipt("recorded" if fresh else "repeated", entry.of is not None)
+
+    def _answered(self, name: str, asked: str | None, event: str, decided: Decided, written: Appended) -> Answer:
+        entry, fresh = written
+        if asked is not None and entry.id != asked:
+            raise ConflictError(f"the same key was used for event {entry.id[:80]!r}, and now for {asked[:80]!r}")
+        if fresh:
+            return answer(event, decided)
+        there = _same(entry, event, decided)
+        self.repeated[name, DECISION] += 1
+        return answer(entry.id, there)
 
     def _known(self, loop: Loop, event: str) -> bool:
         """Whether an event is there; where all must be, one that is not is refused."""
@@ -113,26 +172,56 @@ class Service(Follower):
         If `after` is given, only if that is the last policy still: another one comes with settings, which are written
         once after those that there were.
         """
+        given = msgspec.to_builtins(settings) if isinstance(settings, Settings) else settings
+
+        def change(_: Settings, deciding: Policy) -> Change:
+            if after is not None and deciding.number != after.number:
+                raise ConflictError(f"policy {deciding.number} decides since, not {after.number}: ask again")
+            return Change(given, policy)
+
+        return self.change(name, change)
+
+    def change(self, name: str, change: Callable[[Settings, Policy], Change]) -> Loop:
+        """Set a loop, or make it, by what the journal says it is set to, and which policy decides; it is in force."""
         with self._changing:
-            given = msgspec.to_builtins(settings) if isinstance(settings, Settings) else settings
-            while not self.writer.put_all(self._set(name, given, policy, after)).result()[0][1]:
+            while not self._put(name, self._settings(name), change):
                 pass  # another process has set it meanwhile, which this one must not take back
-            if name not in self.loops:
-                self.loops = {**self.loops, name: self._started(name)}
+            self._join_in(name)
         self.settle()
         return self.loop(name)
 
-    def _set(self, name: str, given: Mapping[str, Any], policy: Policy | None, after: Policy | None) -> list[Draft]:
-        """What is to be written if nobody has set the loop since: the key is that of settings after the last."""
-        own = [one for one in self.journal.changes() if (one.loop, one.kind) == (name, SETTINGS)]
+    def made(self, name: str, settings: Settings, policy: Policy | None = None) -> bool:
+        """Make a loop where there is none, whoever else makes it now; whether it is as it is made here.
+
+        If it is not, nothing was written. It is there in either case.
+        """
+        first = Change(msgspec.to_builtins(settings), policy)
+        with self._changing:
+            won = not (there := self._settings(name)) and self._put(name, there, lambda *_: first)
+            self._join_in(name)
+        self.settle()
+        return won
+
+    def _settings(self, name: str) -> list[Entry]:
+        """All that a loop was ever set to, in order."""
+        return [one for one in self.journal.changes() if (one.loop, one.kind) == (name, SETTINGS)]
+
+    def _put(self, name: str, own: list[Entry], change: Callable[[Settings, Policy], Change]) -> bool:
+        """Write a change of what these left, unless the loop was set since; whether it was written, all of it."""
+        written = self.writer.put_all(self._drafts(name, own, change)).result()
+        return written[0][1]
+
+    def _drafts(self, name: str, own: list[Entry], change: Callable[[Settings, Policy], Change]) -> list[Draft]:
+        """What that is: the key of the first is that of settings after the last of these."""
         before = settings_of(name, own)
-        if after is not None and (last := self.deciding(name).number) != after.number:
-            raise ConflictError(f"policy {last} decides since, not {after.number}: ask again")
+        given, policy, note = change(before or Settings(), Policy() if before is None else self.deciding(name))
         settings = changed(before or Settings(), given)
         if before is None:
             policy = policy or Policy()
-        elif policy is None and settings.reward_range != before.reward_range:
-            policy = self.deciding(name)
+        elif policy is not None:
+            policy = msgspec.structs.replace(policy, reason=policy.reason or FORCED)
+        elif settings.reward_range != before.reward_range:
+            policy = msgspec.structs.replace(self.deciding(name), reason=RANGED)
         drafts = [Draft(name, SETTINGS, "", encode(settings), f"settings:{own[-1].seq if own else 0}")]
         if policy is not None:
             policy = msgspec.structs.replace(policy, reward_range=settings.reward_range)
@@ -141,6 +230,8 @@ class Service(Follower):
             number = self._numbered(name)
             body = encode(msgspec.structs.replace(policy, number=number))
             drafts.append(Draft(name, POLICY, str(number), body, f"policy:{number}", joined=True))
+        if note is not None:
+            drafts.append(Draft(name, NOTE, note.name, encode(note), joined=True))
         return drafts
 
     def _numbered(self, name: str) -> int:
@@ -190,8 +281,8 @@ class Service(Follower):
     @staticmethod
     def _receipt(name: str, found: Forgotten) -> Forgotten:
         """The same, told to the log."""
-        disk = "and by the disk" if found.complete else "and the disk is tried again"
-        LOG.info("%s: %d events are erased, %d entries, %s", name, found.events, found.entries, disk)
+        disk = "and nothing is left on the disk" if found.complete else "what the disk still has is tried again"
+        LOG.info("%s: erased %d events (%d entries of the journal), %s", name, found.events, found.entries, disk)
         return found
 
     def _forget(self, erasure: Draft) -> None:
@@ -200,11 +291,9 @@ class Service(Follower):
         self.wait(lambda: self.kept >= entry.seq)
 
 
-def _answered(named: str | None, event: str, decided: Decided, written: Appended) -> Answer:
-    entry, fresh = written
-    if named is not None and entry.id != named:
-        raise ConflictError(f"the same key was used for event {entry.id[:80]!r}, and now for {named[:80]!r}")
-    return answer(event, decided) if fresh else answer(entry.id, _same(entry, event, decided))
+def _keyed(key: str | None) -> str | None:
+    """A decision's key, as it is in the journal."""
+    return None if key is None else f"decide:{key}"
 
 
 def _of(entry: Entry, unit: str) -> bool:

@@ -56,8 +56,7 @@ class Demo:
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="demo", daemon=True)
 
     def __enter__(self) -> Self:
-        if LOOP not in self._service.loops:
-            self._service.set(LOOP, SETTINGS)
+        self._service.made(LOOP, SETTINGS)
         self._thread.start()
         return self
 

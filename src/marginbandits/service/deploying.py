@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from marginbandits.service.core import ConflictError, Service, UnknownError
+from marginbandits.service.core import FORCED, ConflictError, Service, UnknownError
 from marginbandits.service.evaluating import Rival, judged
 from marginbandits.service.journal import CANDIDATE, Draft
 from marginbandits.service.model import built
@@ -34,7 +34,6 @@ LITTLE = 0.05
 """A share of even choices with which a log says little of what its policy would not have done."""
 WIDE = 0.2
 """An interval that is wider than this share of what was earned says little."""
-FORCED = "forced, and not judged"
 _EXPLORE = "; what is never done cannot be judged: with `exploration` at 0.1 to 0.2 later events say more"
 
 
@@ -60,7 +59,7 @@ def promote(service: Service, name: str, candidate: Candidate) -> Promotion:
     wanted = candidate.policy.policy(service.last_entry())
     policy = msgspec.structs.replace(wanted, reward_range=settings.reward_range)
     if candidate.force:
-        service.set(name, {}, msgspec.structs.replace(policy, reason=FORCED))
+        service.set(name, {}, policy)
         return Promotion(True, FORCED, None)
     built(policy)
     k = turn(service, name, policy, deciding)
@@ -104,8 +103,10 @@ def _known(failed: list[_Lift], found: Judged, settings: Settings) -> str:
     narrow = [one for one in failed if one.high - one.low <= WIDE * earned]
     if narrow:
         least = min(narrow, key=lambda one: one.high)
-        return f"at most {least.high:.4g} is to be had over {least.over}, where {found.logged:.4g} was earned"
-    return f"too few events to tell, where {found.logged:.4g} was earned{_EXPLORE * (settings.exploration < LITTLE)}"
+        return f"at most {least.high:.4g} is to be had over {least.over}, where the log earned {found.logged:.4g}"
+    return (
+        f"too few events to tell, where the log earned {found.logged:.4g}{_EXPLORE * (settings.exploration < LITTLE)}"
+    )
 
 
 def back_to(service: Service, name: str, number: int) -> Policy:

@@ -16,7 +16,7 @@ from marginbandits.service.wording import count, share
 
 __all__ = ["Report", "looked_at"]
 
-_MANY = 0.05
+_MANY, _SHOWN = 0.05, 10
 _UNJOINED = {
     "late": "they came after their windows, and are not learnt, so actions look worse by up to as much; a longer "
     "window counts more of them, and all events are learnt later",
@@ -41,7 +41,8 @@ def looked_at(journal: Journal) -> Report:
 
 
 def _looked_at(journal: Journal) -> Report:
-    report, before, broken = Report(), START, 0
+    report, before = Report(), START
+    altered: list[int] = []
     joiners: dict[str, Joiner] = {}
     audits: dict[str, Audit] = {}
     kinds: dict[str, Counter[str]] = {}
@@ -53,7 +54,7 @@ def _looked_at(journal: Journal) -> Report:
         whole = unbroken(before, entry)
         before = entry.sha256
         if not whole:
-            broken += 1
+            altered.append(entry.seq)
             continue  # whatever it says now
         last = entry.at
         wiped += entry.body is None and gone is not None and not gone.by(entry)
@@ -64,6 +65,7 @@ def _looked_at(journal: Journal) -> Report:
         if entry.loop:
             kinds[entry.loop][entry.kind] += 1
             kinds[entry.loop]["erased"] += entry.body is None and entry.kind in (DECISION, PAST)
+            kinds[entry.loop]["erased decisions"] += entry.body is None and entry.kind == DECISION
         if entry.kind == DECISION and entry.body is not None:
             decided = Joiner(entry.loop).read(Decided, entry)
             if decided is None:
@@ -72,10 +74,14 @@ def _looked_at(journal: Journal) -> Report:
             sure[entry.loop] += max(decided.probabilities) >= 1.0
         elif entry.kind == ERASURE:
             audits[entry.loop] = Audit()  # those who went may have been chosen by what was drawn
-    chain = "the chain is whole" if not broken else f"{broken:,} of them altered"
+    chain = "the chain is whole" if not altered else f"{len(altered):,} of them altered"
     report.lines.append(f"{total:,} entries, {ticks:,} of them ticks of the clock; {chain}")
     report.advice += journal.careless
-    report.ill |= bool(broken or wiped)
+    report.ill |= bool(altered or wiped)
+    if altered:
+        shown, more = ", ".join(map(str, altered[:_SHOWN])), len(altered) - _SHOWN
+        told = f"{'entry' if len(altered) == 1 else 'entries'} {shown}{f' and {more:,} more' * (more > 0)}"
+        report.advice.append(f"{told}: not what was written; a backup that is whole has it")
     if wiped:
         report.advice.append(f"{wiped:,} events are gone, and no erasure names them")
     if last > now() + 60_000_000:
@@ -123,7 +129,7 @@ def _alarmed(journal: Journal, name: str, report: Report) -> bool:
 
 
 def _loop(name: str, joiner: Joiner, alarmed: bool, kinds: Counter[str], sure: int, report: Report) -> None:
-    counts, n = joiner.counts, kinds[DECISION]
+    counts, n = joiner.counts, kinds[DECISION] - kinds["erased decisions"]
     closed = counts["rewarded"] + counts["default"] + counts["inactive"]
     became = ", ".join(f"{n_kind:,} {kind}" for kind, n_kind in sorted(counts.items()) if n_kind)
     erased = f", {count(kinds['erased'], 'event')} erased and in none of these sums" if kinds["erased"] else ""

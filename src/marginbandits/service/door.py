@@ -161,28 +161,37 @@ class Door:
         """What is answered, whatever happens."""
         try:
             return await act()
-        except RefusedError as error:
-            refused = error
-        except ClientDisconnect:
-            refused = RefusedError(400, "the request did not come whole")  # nobody hears it
-        except (msgspec.DecodeError, ValueError, RecursionError) as error:
-            refused = RefusedError(400, str(error)[:1000] or "this cannot be read")
-        except UnknownError as error:
-            refused = RefusedError(404, str(error))
-        except ConflictError as error:
-            refused = RefusedError(409, str(error))
-        except FullError as error:
-            refused = RefusedError(429, str(error), 1)
-        except (LateError, LostError) as error:
-            refused = RefusedError(503, str(error), 10)
-        except JournalError as error:
-            _LOG.warning("a request failed: %s", error)
-            refused = RefusedError(503, "the journal cannot be read or written now: ask again", 1)
-        except Exception:
-            _LOG.exception("a request failed")
-            refused = RefusedError(500, "this failed, and is in the server's log")
+        except Exception as error:
+            return refusal(self.why(error))
+
+    def why(self, error: BaseException) -> RefusedError:
+        """What a request is told that ended with this."""
+        refused = _why(error)
         self.refused[refused.status] += 1
-        return refusal(refused)
+        return refused
+
+
+def _why(error: BaseException) -> RefusedError:
+    match error:
+        case RefusedError():
+            return error
+        case ClientDisconnect():
+            return RefusedError(400, "the request did not come whole")  # nobody hears it
+        case msgspec.DecodeError() | ValueError() | RecursionError():
+            return RefusedError(400, str(error)[:1000] or "this cannot be read")
+        case UnknownError():
+            return RefusedError(404, str(error))
+        case ConflictError():
+            return RefusedError(409, str(error))
+        case FullError():
+            return RefusedError(429, str(error), 1)
+        case LateError() | LostError():
+            return RefusedError(503, str(error), 10)
+        case JournalError():
+            _LOG.warning("a request failed: %s", error)
+            return RefusedError(503, "the journal cannot be read or written now: ask again", 1)
+    _LOG.error("a request failed", exc_info=error)
+    return RefusedError(500, "this failed, and is in the server's log")
 
 
 def _near(request: Request) -> bool:

@@ -1,7 +1,8 @@
-"""Chance that can be audited: two numbers for each event, by a secret of the loop and the event's id.
+"""Chance that can be audited: two numbers for each event, by a secret of the loop, the event's id and the last erasure.
 
 The first says whether the event is held back, the second which action is drawn. The same event in the same loop has the
-same numbers, so that a repeated request cannot try its luck; without the secret nobody can foresee them.
+same numbers, so that a repeated request cannot try its luck; without the secret nobody can foresee them. An id that is
+used again once its event is forgotten is another event's: by the erasure, which each decision says, it has others.
 
 With the learner's law q, a share e of exploration among n actions and a share h held back, an action is chosen with
 
@@ -11,8 +12,10 @@ In Apprentice and LoggingOnly it is the baseline, with probability 1, and the *s
 
 `audit` is a running test that what was chosen follows the probabilities that were written down.
 
->>> draws(b"secret", "an event") == draws(b"secret", "an event") != draws(b"other", "an event")
+>>> draws(b"secret", "an event", 0) == draws(b"secret", "an event", 0) != draws(b"other", "an event", 0)
 True
+>>> draws(b"secret", "an event", 7) == draws(b"secret", "an event", 0)
+False
 """
 
 import hashlib
@@ -25,9 +28,10 @@ __all__ = ["Drawn", "chosen", "draw", "draws"]
 _HALVES = struct.Struct("<QQ")
 
 
-def draws(secret: bytes, event: str) -> tuple[float, float]:
+def draws(secret: bytes, event: str, erasure: int) -> tuple[float, float]:
     """Two even numbers in [0, 1)."""
-    digest = hashlib.blake2b(event.encode("utf-8", "surrogatepass"), digest_size=16, key=secret).digest()
+    told, salt = event.encode("utf-8", "surrogatepass"), erasure.to_bytes(8, "little")
+    digest = hashlib.blake2b(told, digest_size=16, key=secret, salt=salt).digest()
     one, other = _HALVES.unpack(digest)
     return (one >> 11) / 2**53, (other >> 11) / 2**53
 

@@ -20,7 +20,7 @@ import contextlib
 import secrets
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 
 from marginbandits.service.audit import Audit
@@ -68,6 +68,7 @@ class Follower:
         self._wake, self._ended = threading.Event(), threading.Event()
         self._changing = threading.RLock()
         self.failure: BaseException | None = None
+        self.repeated = Counter[tuple[str, str]]()  # by loop and kind: what came again here, and counted once
         self.loops: dict[str, Loop] = {}  # replaced, never changed: somebody may go through it
         self.leads: bool | None = None  # not known yet
         self.newest = journal.last()

@@ -45,7 +45,10 @@ _AGGREGATES: dict[str, Callable[[list[float]], float]] = {
 
 
 class Closed(msgspec.Struct, frozen=True, gc=False):
-    """An event whose window is over: `reward` is within its range; `clipped` says that it was not."""
+    """An event whose window is over: `reward` is within its range; `clipped` says that it was not.
+
+    `size` is how many bytes were written of it.
+    """
 
     seq: int
     id: str
@@ -55,6 +58,7 @@ class Closed(msgspec.Struct, frozen=True, gc=False):
     reward: float
     reason: str
     clipped: bool = False
+    size: int = 0
 
 
 class _Open:
@@ -78,7 +82,8 @@ class _Open:
             reward, reason = _AGGREGATES[decided.aggregation](self.rewards), "rewarded"
         low, high = decided.reward_range
         within = min(max(reward, low), high)
-        return Closed(self.seq, self.id, self.at, self.closes, decided, within, reason, within != reward)
+        size = len(self.body)
+        return Closed(self.seq, self.id, self.at, self.closes, decided, within, reason, within != reward, size)
 
 
 class Joiner:
@@ -103,7 +108,8 @@ class Joiner:
                 self._spoken(entry)
             elif entry.kind == PAST and (past := self.read(Past, entry)) is not None:
                 self.counts["past"] += 1
-                closed.append(Closed(entry.seq, entry.id, entry.at, entry.at, past.decided, past.reward, "past"))
+                told, size = (past.decided, past.reward, "past"), len(entry.body)
+                closed.append(Closed(entry.seq, entry.id, entry.at, entry.at, *told, size=size))
         return closed
 
     def read(self, kind: type[T], entry: Entry) -> T | None:

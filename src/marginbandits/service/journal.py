@@ -1,14 +1,16 @@
 """The journal: everything a service ever accepted, in one order, each entry on disk before anybody is told of it.
 
-Entries are decisions, rewards, activations, settings, policies, candidates, erasures, and ticks of the clock. They are
-appended in groups, one transaction each, and never changed, but that what one says who is to be forgotten is taken out.
+Entries are decisions, rewards, activations, settings, policies, candidates, notes beside settings, erasures, and ticks
+of the clock. They are appended in groups, one transaction each, and never changed, but that what one says who is to be
+forgotten is taken out.
 
 - `at`, microseconds since 1970, is given when an entry is appended, and grows from entry to entry whatever the clock
   of the machine does (`clock`): it is the only clock that anything learnt depends on.
 - `of` is the decision that a reward or an activation speaks of, if it was there already.
 - What an entry says, its id, key and body, is hashed together with a random salt: `told_sha256`.
 - `sha256` chains the entries: of the one before, and of everything in this one, what it says by `told_sha256`.
-- A decision's id and an entry's `key` are there once in a loop: what comes again gets the entry that there is.
+- A decision's id and an entry's `key` are there once in a loop: what comes again gets the entry that there is,
+  by its key before its id.
 
 Who is forgotten leaves the chain whole: salt, id, key and body go, and without the salt nobody can find out by trying
 what they were. Of such an entry remain its number, time, loop and kind, and the decision that it spoke of.
@@ -40,6 +42,7 @@ __all__ = [
     "DECISION",
     "ERASURE",
     "EVENTS",
+    "NOTE",
     "PAST",
     "POLICY",
     "REWARD",
@@ -59,7 +62,7 @@ __all__ = [
 ]
 
 DECISION, REWARD, ACTIVATION, TICK = "decision", "reward", "activation", "tick"
-SETTINGS, POLICY, CANDIDATE, ERASURE = CHANGES = "settings", "policy", "candidate", "erasure"
+SETTINGS, POLICY, CANDIDATE, NOTE, ERASURE = CHANGES = "settings", "policy", "candidate", "note", "erasure"
 PAST = "past"
 """An event of another log, with its reward: closed when it is written."""
 EVENTS = DECISION, REWARD, ACTIVATION, PAST
@@ -142,6 +145,10 @@ class Journal(Protocol):
         """The decision of an event."""
         ...
 
+    def keyed(self, loop: str, key: str) -> Entry | None:
+        """The entry of a key."""
+        ...
+
     def entries(self, after: int, limit: int, until: int | None = None) -> list[Entry]:
         """In order, those after `after`, at most `limit`."""
         ...
@@ -151,7 +158,7 @@ class Journal(Protocol):
         ...
 
     def changes(self) -> list[Entry]:
-        """All settings, policies, candidates and erasures, in order."""
+        """All settings, policies, candidates, notes and erasures, in order."""
         ...
 
     def holding(self, loop: str, text: bytes) -> list[Entry]:

@@ -8,7 +8,6 @@ Everything here but `decide` is for one thread, which follows the journal; what 
 """
 
 import hashlib
-import itertools
 import os
 import time
 from collections import Counter
@@ -25,11 +24,14 @@ from marginbandits.service.model import Model
 from marginbandits.service.records import Decided, Erased, Offer, Policy, Settings, decode, encode
 from marginbandits.service.requests import Answer, Ask, Chance
 from marginbandits.service.watch import Watch
+from marginbandits.service.writer import FullError
 
 __all__ = ["Loop", "answer", "closings", "read", "rebuilt", "settings_of"]
 
-AT_ONCE, LESSONS = 1000, 64
-"""Entries that are read, and events that are learnt, at once: while these are, nobody is given a law."""
+AT_ONCE = 1000
+"""Entries that are read at once."""
+LESSONS, LARGEST = 64, 200_000
+"""Events that are learnt at once, and bytes of them, if they are several: meanwhile nobody is given a law."""
 MOST_ACTIONS = 1000
 
 
@@ -51,8 +53,15 @@ class Loop:
         self.joiner, self.watch = Joiner(name), Watch()
         self.seen, self._head = 0, START
         self.closed_last = (0, 0)
+        self._open_elsewhere = 0  # at the process that learns, where this is another
 
     # Deciding.
+
+    def room(self) -> None:
+        """Whether one more event may be open."""
+        n_open, most = self.joiner.n_open + self._open_elsewhere, self.settings.most_open
+        if n_open >= most:
+            raise FullError(f"{n_open:,} events of this loop are open, and it may have {most:,} (most_open)")
 
     def decide(self, asked: Sequence[tuple[Ask, str | None]]) -> list[tuple[Draft, Decided]]:
         """Requests with their keys: of each what is to be written before its answer leaves, and what that says.
@@ -78,7 +87,7 @@ class Loop:
         actions, kept, excluded, _, baseline = offer
         event = ask.event_id if ask.event_id is not None else _fresh_id()
         chance = settings.mode, settings.exploration, settings.holdback
-        drawn = draw(draws(self.secret, event), law, kept, baseline, len(actions), *chance)
+        drawn = draw(draws(self.secret, event, model.erasure), law, kept, baseline, len(actions), *chance)
         body = Decided(
             request=hashlib.sha256(msgspec.json.encode(ask)).hexdigest(),
             context=ask.context,
@@ -123,8 +132,8 @@ class Loop:
         self._learn(lessons)
 
     def _learn(self, lessons: list[Closed]) -> None:
-        since = self.model.policy.since
-        self.model.learn([one for one in lessons if one.seq > since])
+        for some in _groups(lessons, self.model.policy.since):
+            self.model.learn(some)
         lessons.clear()
 
     def _count(self, entry: Entry) -> list[Closed]:
@@ -209,6 +218,7 @@ class Loop:
                 seen=self.seen,
                 head=self._head,
                 first=self.joiner.first_seq(self.seen + 1),
+                open=self.joiner.n_open,
                 closed=self.closed_last,
                 counts=dict(self.joiner.counts),
                 watch=self.watch.dumps(),
@@ -241,7 +251,7 @@ class Loop:
             kept = opened(checkpoint)
             kept.forgets(journal, self.name, changes)
             self._resume(kept, changes)
-            self.joiner.counts = Counter(kept.counts)
+            self.joiner.counts, self._open_elsewhere = Counter(kept.counts), kept.open
         self._set([one for one in changes if one.kind == SETTINGS or checkpoint is None])
 
     def _resume(self, kept: Checkpoint, changes: list[Entry]) -> None:
@@ -281,11 +291,26 @@ def closings(journal: Journal, name: str, until: int | None = None) -> Iterator[
 
 def rebuilt(name: str, policy: Policy, journal: Journal, until: int) -> Model:
     """The model of a policy as it is after entry `until`."""
-    model, events = Model(policy), closings(journal, name, until)
-    while some := list(itertools.islice(events, LESSONS)):
-        model.learn([one for one in some if one.seq > policy.since])
+    model = Model(policy)
+    for some in _groups(closings(journal, name, until), policy.since):
+        model.learn(some)
     model.erasure = _last_erasure(name, journal.changes(), until)
     return model
+
+
+def _groups(events: Iterable[Closed], since: int) -> Iterator[list[Closed]]:
+    """Those decided after entry `since`, in order, as they are learnt at once: however many close at once."""
+    some: list[Closed] = []
+    size = 0
+    for one in events:
+        if one.seq > since:
+            if some and (len(some) == LESSONS or size + one.size > LARGEST):
+                yield some
+                some, size = [], 0
+            some.append(one)
+            size += one.size
+    if some:
+        yield some
 
 
 def _last_erasure(name: str, changes: list[Entry], until: int) -> int:

@@ -1,16 +1,19 @@
 """What Prometheus reads: counts and gauges of the service and of each loop, as text.
 
-What is of a loop is told by the process that learns, and by no other: a sum over processes counts everything once.
+What is of a loop is told by the process that learns, and by no other: a sum over processes counts everything once. What
+came again is told by the process that it came to.
 """
 
 from collections.abc import Callable
 
 from marginbandits.service.core import Service
 from marginbandits.service.door import Door
+from marginbandits.service.journal import ACTIVATION, DECISION, REWARD
 from marginbandits.service.loop import Loop
 from marginbandits.service.running import Interval, intervals
 from marginbandits.service.series import found
 from marginbandits.service.wording import Units
+from marginbandits.service.writer import BOUNDS, Writer
 
 __all__ = ["exposition"]
 
@@ -43,13 +46,20 @@ def exposition(service: Service, door: Door) -> bytes:
     def by_loop(value: Callable[[Loop], float]) -> list[tuple[dict[str, str], float]]:
         return [({"loop": one.name}, value(one)) for one in loops]
 
+    repeated = [
+        ({"loop": name, "kind": kind}, float(service.repeated[name, kind]))
+        for name in list(service.loops)
+        for kind in (DECISION, REWARD, ACTIVATION)
+    ]
     leads = service.leads or service.failure is not None  # what fails to learn still tells what it knows
     loops = list(service.loops.values()) if leads else []
     metric("entries_total", "counter", "Entries appended by this process.", ({}, writer.appended))
     metric("groups_total", "counter", "Groups they were appended in.", ({}, writer.groups))
+    lines.extend(_commits(writer))
     metric("waiting", "gauge", "Entries that wait for the disk.", ({}, writer.waiting))
     refused = [({"status": str(status)}, float(door.refused[status])) for status in sorted({*STATUSES, *door.refused})]
     metric("refused_total", "counter", "Requests refused, by the status of the answer.", *refused)
+    metric("repeated_total", "counter", "What came again at this process, and counted once.", *repeated)
     metric("writing", "gauge", "1 if the last group was written.", ({}, float(writer.failure is None)))
     metric("learning", "gauge", "1 if learning does not fail.", ({}, float(service.failure is None)))
     metric(
@@ -100,6 +110,16 @@ def exposition(service: Service, door: Door) -> bytes:
     evidence = by_loop(lambda one: min(one.watch.audit.evidence, 1e300))
     metric("draws_evidence", "gauge", "Against draws following their probabilities; alarming from 1e6.", *evidence)
     return ("\n".join(lines) + "\n").encode()
+
+
+def _commits(writer: Writer) -> list[str]:
+    """How long groups took to be written, the wait for the disk included, as a histogram."""
+    name = "marginbandits_commit_seconds"
+    told = [f"# HELP {name} Seconds that a group took to be written, and to be on disk.", f"# TYPE {name} histogram"]
+    n, total, within = writer.groups, writer.seconds, list(writer.within)
+    bounds = [*(f"{bound:g}" for bound in BOUNDS), "+Inf"]
+    told += [f'{name}_bucket{{le="{bound}"}} {m}' for bound, m in zip(bounds, [*within, n], strict=True)]
+    return [*told, f"{name}_sum {_number(total)}", f"{name}_count {n}"]
 
 
 def _ends(labels: dict[str, str], one: Interval, width: float) -> list[Sample]:

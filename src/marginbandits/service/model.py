@@ -85,13 +85,27 @@ def warm(learner: str) -> None:
         pupil.learn({"age": 1.0, "town": "x"}, decision, reward=1.0, actions=offered)
 
 
+class _Turns:
+    """A lock that they get who wait for it: whoever takes it again at once waits behind them."""
+
+    def __init__(self) -> None:
+        self._next, self._lock = threading.Lock(), threading.Lock()
+
+    def __enter__(self) -> None:
+        with self._next:
+            self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
 class Model:
     """A learner that decides in one thread and learns in another; `erasure` is the last that it was made after."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy, self.learner = policy, built(policy)
         self.learnt, self.skipped, self.erasure = 0, 0, 0
-        self._lock = threading.Lock()
+        self._lock = _Turns()
 
     def law(self, context: Any, actions: list[Offer]) -> tuple[list[float], int]:
         """The probability of each action, and how many events that rests on."""

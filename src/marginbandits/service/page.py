@@ -95,7 +95,8 @@ def loop_page(service: Service, loop: Loop, every: int | None = None) -> Respons
         body += ["<h2>Actions</h2>", parts.by_action(seen, units, now())]
         if seen.segment is not None:
             body += [f"<h2>Segments: {escape(seen.segment or '')}</h2>", parts.by_segment(seen, units)]
-    body += ["<h2>Join</h2>", parts.health(loop), "<h2>Model</h2>", parts.model(loop, seen, now())]
+    repeated = sum(n for (of, _), n in list(service.repeated.items()) if of == loop.name)
+    body += ["<h2>Join</h2>", parts.health(loop, repeated), "<h2>Model</h2>", parts.model(loop, seen, now())]
     body += ["<h2>Draws</h2>", parts.draws(loop.watch.audit)]
     if seen.recent:
         body += ["<h2>Last decisions</h2>", parts.last_decisions(seen, units, loop.name)]

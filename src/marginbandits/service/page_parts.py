@@ -215,11 +215,12 @@ def labelled(label: str, cell: str, kind: str = "") -> str:
     return f'<td data-label="{label}" class="{kind}">{cell}</td>'
 
 
-def health(loop: Loop) -> str:
-    """What became of events and rewards."""
+def health(loop: Loop, repeated: int) -> str:
+    """What became of events and rewards; and how many requests came again."""
     counts = dict(loop.joiner.counts)
     rows = [("open", loop.joiner.n_open, "their windows are not over")]
     rows += [(name, counts.get(name, 0), what) for name, what in _HEALTH.items()]
+    rows.append(("repeated", repeated, "came again at this process since it started, and counted once"))
     parts = [f'<dt>{name}</dt><dd class="count">{n:,}</dd><dd class="what">{what}</dd>' for name, n, what in rows]
     return f"<dl>{''.join(parts)}</dl>"
 

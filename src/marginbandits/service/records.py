@@ -6,6 +6,7 @@
     settings     Settings    from here on
     policy       Policy      the learner that decides from here on
     candidate    Tried       a policy that was asked about, to be judged more strictly the more there are
+    note         Note        what an interface keeps beside settings
     erasure      Erased      whose bodies were taken out
     past         Past        an event of another log
 
@@ -24,6 +25,7 @@ from marginbandits.service.explaining import converted
 __all__ = [
     "Decided",
     "Erased",
+    "Note",
     "Offer",
     "Past",
     "Policy",
@@ -76,6 +78,13 @@ class Tried(msgspec.Struct, frozen=True):
     exploration: float | None = None
 
 
+class Note(msgspec.Struct, frozen=True):
+    """What an interface keeps of a loop, and nothing here has a place for: of each name, the last holds."""
+
+    name: str
+    told: dict[str, Any]
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a loop is set to.
 
@@ -95,6 +104,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     actions: Annotated[list[Event | Offer], Meta(max_length=1000)] | None = None
     strict: bool = False
     retention_days: Annotated[float, Meta(gt=0.0, le=36500.0)] | None = None
+    most_open: Annotated[int, Meta(ge=1, le=100_000_000)] = 1_000_000
     most_per_second: Annotated[float, Meta(ge=0.01, le=1e6)] | None = None
     segment: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
 
@@ -119,8 +129,11 @@ def changed(settings: Settings, given: Mapping[str, Any]) -> Settings:
     return found
 
 
-def consequences(before: Settings, after: Settings, *, anew: bool = False) -> list[str]:
-    """What other settings change beside themselves; `anew` if a policy that begins to learn now comes with them.
+_ANEW = "the page's rewards begin anew with the first event of it that closes"
+
+
+def consequences(before: Settings, after: Settings, *, imitates: bool = False) -> list[str]:
+    """What other settings change beside themselves; `imitates` if the policy learns events at which it did not decide.
 
     >>> consequences(Settings(segment="town"), Settings(segment="user.town"))
     ['segment: the table of segments by town is gone, that by user.town begins empty']
@@ -130,10 +143,10 @@ def consequences(before: Settings, after: Settings, *, anew: bool = False) -> li
         begins = "" if after.segment is None else f", that by {after.segment} begins empty"
         notes.append(f"segment: the table of segments by {before.segment} is gone{begins}")
     if before.reward_range != after.reward_range:
-        notes.append("reward_range: the model learns everything again, the page's rewards begin anew")
+        notes.append(f"reward_range: the model learns everything again; {_ANEW}")
     elif before.holdback != after.holdback:
-        notes.append("holdback: the page's rewards begin anew with the first event of it that closes")
-    if (before.mode, after.mode) == ("Apprentice", "Online") and not anew:
+        notes.append(f"holdback: {_ANEW}")
+    if (before.mode, after.mode) == ("Apprentice", "Online") and imitates:
         what = "the policy has learnt to do as the baseline does, and is slow to leave it"
         notes.append(f'mode: {what}; one that begins anew learns faster: {{"policy": {{"since": "now"}}}}')
     return notes
@@ -215,7 +228,7 @@ class Erased(msgspec.Struct, frozen=True):
 
 
 _ENCODER, _IN_ORDER = msgspec.json.Encoder(), msgspec.json.Encoder(order="deterministic")
-_KINDS = (Decided, Rewarded, Settings, Policy, Tried, Past, Erased, Nothing)
+_KINDS = (Decided, Rewarded, Settings, Policy, Tried, Note, Past, Erased, Nothing)
 _DECODERS: dict[type, Any] = {kind: msgspec.json.Decoder(kind) for kind in _KINDS}
 BODIES: dict[str, type] = {
     "decision": Decided,
@@ -225,6 +238,7 @@ BODIES: dict[str, type] = {
     "settings": Settings,
     "policy": Policy,
     "candidate": Tried,
+    "note": Note,
     "erasure": Erased,
     "past": Past,
 }

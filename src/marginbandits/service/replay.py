@@ -3,7 +3,8 @@
 - every entry is chained to the one before, says what was chained, and can be read; what is gone is an event's, and
   an erasure names it; what an erasure names is gone;
 - every decision was made by settings and a policy that the loop had, after events that had closed; its law is what
-  that model gives, and all that was drawn is drawn again from the law and the loop's secret;
+  that model gives, and all that was drawn is drawn again from the law and the loop's secret; the last
+  erasure before it is one that the loop had;
 - what was kept of a loop is what the journal makes: the model byte for byte, and the sums of the page;
 - the journal has the last entry that was learnt from;
 - what was kept of a loop is from after its last erasure that is complete.
@@ -29,7 +30,17 @@ from marginbandits.service.checkpoint import Checkpoint, DamagedError, opened
 from marginbandits.service.draws import draw, draws
 from marginbandits.service.gone import Gone
 from marginbandits.service.join import Joiner
-from marginbandits.service.journal import DECISION, POLICY, SETTINGS, START, Entry, Journal, JournalError, unbroken
+from marginbandits.service.journal import (
+    DECISION,
+    ERASURE,
+    POLICY,
+    SETTINGS,
+    START,
+    Entry,
+    Journal,
+    JournalError,
+    unbroken,
+)
 from marginbandits.service.loop import Loop, read
 from marginbandits.service.model import Model
 from marginbandits.service.records import BODIES, Decided, Policy, Settings, decode
@@ -55,6 +66,7 @@ class Verdict(msgspec.Struct):
     """What was looked at, and what is wrong with it."""
 
     entries: int = 0
+    chained: bool = True
     decisions: int = 0
     laws: int = 0
     erased: int = 0
@@ -81,6 +93,7 @@ def _verified(journal: Journal) -> Verdict:
     end = 0 if last is None else last.seq
     _chain(journal, end, verdict)
     if verdict.n_faults:
+        verdict.chained = False
         return verdict  # what is made from entries that are not what they were says nothing
     changes = [one for one in journal.changes() if one.seq <= end]
     gone = Gone(changes)
@@ -199,7 +212,7 @@ class _Loop:
 
     def _entries(self, taken_in: int) -> None:
         """Each by itself, and by what came before."""
-        settings, verdict, unknown = [], self.verdict, 0
+        settings, erasures, verdict, unknown = [], {0}, self.verdict, 0
         for entry in self._own():
             named = self.gone.by(entry)
             if entry.body is None:
@@ -215,10 +228,15 @@ class _Loop:
             elif entry.kind == POLICY:
                 policy = decode(Policy, entry.body)
                 self.policies[policy.number] = policy
+            elif entry.kind == ERASURE:
+                erasures.add(entry.seq)
             elif entry.kind == DECISION:
                 verdict.decisions += 1
                 decided = decode(Decided, entry.body)
                 self._decision(entry, decided, settings)
+                if decided.erasure not in erasures:
+                    told = f"was decided after erasure {decided.erasure}, which {self.name!r} did not have"
+                    verdict.fault(f"entry {entry.seq} ({entry.id[:80]!r}) {told}")
                 if unknown > decided.erasure:
                     verdict.erased += 1
                 else:
@@ -279,8 +297,9 @@ class _Loop:
             return
         made = Loop(self.name, self.secret or b"")
         made.retrace(self.journal, kept.seen)
-        again = made.watch.dumps(), dict(made.joiner.counts), made.joiner.first_seq(kept.seen + 1), made.closed_last
-        if again != (kept.watch, kept.counts, kept.first, kept.closed):
+        joiner, told = made.joiner, (kept.watch, kept.counts, kept.first, kept.open, kept.closed)
+        first = joiner.first_seq(kept.seen + 1)
+        if (made.watch.dumps(), dict(joiner.counts), first, joiner.n_open, made.closed_last) != told:
             self.verdict.fault(f"what was counted of {self.name!r} is not what the journal says")
 
     def _own(self) -> Iterator[Entry]:
@@ -296,7 +315,8 @@ def _drawn(entry: Entry, decided: Decided, secret: bytes) -> bool:
     kept = [place for place in range(len(decided.actions)) if place not in set(decided.excluded)]
     chance = decided.mode, decided.exploration, decided.holdback
     try:
-        again = draw(draws(secret, entry.id), decided.law, kept, decided.baseline, len(decided.actions), *chance)
-    except (ValueError, IndexError):
+        numbers = draws(secret, entry.id, decided.erasure)
+        again = draw(numbers, decided.law, kept, decided.baseline, len(decided.actions), *chance)
+    except (ValueError, IndexError, OverflowError):
         return False
     return tuple(again) == (decided.probabilities, decided.chosen, decided.held, decided.shadow)

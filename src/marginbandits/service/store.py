@@ -23,7 +23,7 @@ from marginbandits.service.journal import (
 
 __all__ = ["ERASE", "FACT", "FORMAT", "INSERT", "PLACES", "TABLES", "TAIL", "Rows", "Store"]
 
-FORMAT = 3
+FORMAT = 5
 TABLES = f"""
 CREATE TABLE IF NOT EXISTS entry (
   seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, loop TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, key TEXT,
@@ -68,6 +68,10 @@ class Store:
         """The decision of an event."""
         return _only(self._entries(_SELECT + _DECISION + " AND id = ?", (loop, event)))
 
+    def keyed(self, loop: str, key: str) -> Entry | None:
+        """The entry of a key."""
+        return _only(self._entries(_SELECT + "loop = ? AND key = ?", (loop, key)))
+
     def entries(self, after: int, limit: int, until: int | None = None) -> list[Entry]:
         """In order, those after `after`."""
         end = 2**62 if until is None else until
@@ -78,7 +82,7 @@ class Store:
         return self._entries(_SELECT + "of = ? ORDER BY seq", (seq,))
 
     def changes(self) -> list[Entry]:
-        """All settings, policies, candidates and erasures."""
+        """All settings, policies, candidates, notes and erasures."""
         return self._entries(f"{_SELECT}kind IN {CHANGES} ORDER BY seq")
 
     def holding(self, loop: str, text: bytes) -> list[Entry]:
@@ -126,11 +130,11 @@ class Store:
         for draft in drafts:
             event, key = (draft.loop, draft.id), (draft.loop, draft.key)
             decision = events.get(event)
-            there = decision if draft.kind == DECISION else None
+            there = None if draft.key is None else keys.get(key)
+            if there is None and draft.kind == DECISION:
+                there = decision
             if draft.joined and not found[-1][1]:
                 there = found[-1][0]
-            if there is None and draft.key is not None:
-                there = keys.get(key)
             if there is not None:
                 found.append((there, False))
                 continue

@@ -4,9 +4,9 @@
 
 A request takes it if it is there whole when it is read, if its head is as plain as can be, and if its loop has no rate
 to keep to. It passes the same door, is decoded by the same types and written by the same writer as any other. Whatever
-is out of the ordinary (a body in parts, an unknown loop, a key that does not fit, an id that was there before, a disk
-that fails) goes the long way from its beginning: through uvicorn and the application, which say what is wrong. So there
-is nothing to be refused here.
+is out of the ordinary (a body in parts, an unknown loop, a key that does not fit, too much that waits) goes the long
+way from its beginning: through uvicorn and the application, which say what is wrong. But what the writer has been given
+may be on disk, also where it says that it failed, and is not given to it again: why it failed is said here.
 
 Requests that come in one turn of the event loop are decided together, by one call of compiled code, and handed to the
 writer together. If one of them is refused, each is tried by itself.
@@ -23,6 +23,7 @@ import re
 import resource
 from collections.abc import Callable
 from functools import partial
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
 import h11
@@ -31,8 +32,8 @@ from starlette.requests import Request
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from marginbandits.service.core import Service
-from marginbandits.service.door import LARGEST, Door
-from marginbandits.service.journal import Draft, JournalError
+from marginbandits.service.door import LARGEST, Door, problem
+from marginbandits.service.journal import Draft
 from marginbandits.service.keys import Scope
 from marginbandits.service.loop import Loop
 from marginbandits.service.requests import Ask, Reward
@@ -52,6 +53,7 @@ _OTHERS = 100
 """Files that are not connections: the journal, and what is opened meanwhile."""
 _ASK, _REWARD = msgspec.json.Decoder(Ask), msgspec.json.Decoder(Reward)
 _ENCODER = msgspec.json.Encoder()
+_HEADER_LINE = b"%b: %b\r\n"
 _OK = b"HTTP/1.1 200 OK\r\n%bcontent-length: %d\r\ncontent-type: application/json\r\n\r\n%b"
 
 
@@ -121,7 +123,7 @@ def straight(service: Service, door: Door, most: int | None = None) -> type[H11P
 
     def write(group: list[_Asked]) -> None:
         several = zip(group, drafted(group[0].loop, group), strict=True)
-        drafts = [(draft, partial(one.connection._tell, one.data, answer)) for one, (draft, answer) in several]
+        drafts = [(draft, partial(one.connection._tell, answer)) for one, (draft, answer) in several]
         service.writer.ask_all(drafts, group[0].connection.loop)
 
     def settle() -> None:
@@ -137,8 +139,8 @@ def straight(service: Service, door: Door, most: int | None = None) -> type[H11P
                 for one in group:
                     try:
                         write([one])
-                    except Exception as error:  # whatever it is, the long way says it
-                        one.connection._tell(one.data, None, error)
+                    except Exception:  # whatever it is, the long way says it
+                        one.connection._refuse(one.data)
 
     class Straight(H11Protocol):
         """A connection."""
@@ -206,19 +208,33 @@ def straight(service: Service, door: Door, most: int | None = None) -> type[H11P
             self._waits = True
             return True
 
-        def _tell(
-            self, data: bytes, answer: Callable[[Appended], Any] | None, written: Appended | BaseException
-        ) -> None:
+        def _tell(self, answer: Callable[[Appended], Any], written: Appended | BaseException) -> None:
+            """What became of a request that the writer was given; it is not asked again, whatever it says."""
             self._waits = False
             if self.transport.is_closing():
                 return
+            headers = b"".join([_HEADER_LINE % one for one in self.server_state.default_headers])
             try:
-                if answer is None or isinstance(written, BaseException):
-                    raise JournalError("it was not written")
-                self._answer(_ENCODER.encode(answer(written)))
-            except Exception:  # the long way says it
+                if isinstance(written, BaseException):
+                    raise written
+                body = _ENCODER.encode(answer(written))
+                self._answer(_OK % (headers, len(body), body))
+            except BaseException as error:
+                told = problem(door.why(error))
+                first = b"HTTP/1.1 %d %b\r\n" % (told.status_code, HTTPStatus(told.status_code).phrase.encode())
+                headers += b"".join([_HEADER_LINE % one for one in told.raw_headers])
+                self._answer(b"".join([first, headers, b"\r\n", told.body]))
+            self._go_on()
+
+        def _refuse(self, data: bytes) -> None:
+            """The long way with a request that the writer was not given."""
+            self._waits = False
+            if not self.transport.is_closing():
                 self._long = True
                 super().data_received(data)
+                self._go_on()
+
+        def _go_on(self) -> None:
             if self._ends:
                 self.shutdown()
             elif self._later:
@@ -226,9 +242,8 @@ def straight(service: Service, door: Door, most: int | None = None) -> type[H11P
                 self.transport.resume_reading()
                 self.data_received(data)
 
-        def _answer(self, body: bytes) -> None:
-            headers = b"".join([b"%b: %b\r\n" % one for one in self.server_state.default_headers])
-            self.transport.write(_OK % (headers, len(body), body))
+        def _answer(self, answer: bytes) -> None:
+            self.transport.write(answer)
             self.server_state.total_requests += 1
             self._heard = self.loop.time()
             if self.timeout_keep_alive_task is None:

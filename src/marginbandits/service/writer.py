@@ -5,6 +5,7 @@ wait in an event loop are told together, by one call into it.
 """
 
 import asyncio
+import bisect
 import logging
 import threading
 import time
@@ -14,8 +15,10 @@ from functools import partial
 
 from marginbandits.service.journal import Draft, Entry, Journal
 
-__all__ = ["FullError", "StalledError", "Writer"]
+__all__ = ["BOUNDS", "FullError", "StalledError", "Writer"]
 
+BOUNDS = 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0
+"""Seconds that a group takes to be written, from which on it counts as a longer one."""
 MOST_WAITING, LARGEST_GROUP = 4096, 1024
 STALLED = 3.0
 """Seconds for which a group is under way before it is said that nothing can be written."""
@@ -23,7 +26,7 @@ _LOG = logging.getLogger("marginbandits.service")
 
 
 class FullError(Exception):
-    """So much waits for the disk that more is not accepted."""
+    """So much waits, for the disk or for its window to close, that more is not accepted."""
 
 
 class StalledError(Exception):
@@ -44,6 +47,7 @@ class Writer:
         self._waiting: list[_Waits] = []
         self._some, self._ended = threading.Condition(), False
         self.groups, self.appended = 0, 0
+        self.seconds, self.within = 0.0, [0] * len(BOUNDS)  # of all groups; and how many took so long at most
         self._failure: BaseException | None = None
         self._begun: float | None = None  # when what is being written was begun
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
@@ -134,7 +138,7 @@ class Writer:
                 self._fail(group, self._failure)
 
     def _append(self, group: list[_Waits]) -> None:
-        self._begun = time.monotonic()
+        self._begun = begun = time.monotonic()
         try:
             found = self._journal.append([one[0] for one in group])
         except BaseException as error:  # whoever waits is told, and the next group may fare better
@@ -142,7 +146,10 @@ class Writer:
             return
         finally:
             self._begun = None
-        self._failure = None
+        self._failure, took = None, time.monotonic() - begun
+        self.seconds += took
+        for place in range(bisect.bisect_left(BOUNDS, took), len(BOUNDS)):
+            self.within[place] += 1
         self.groups += 1
         self.appended += len(group)
         self._told(found)

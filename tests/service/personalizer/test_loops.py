@@ -1,9 +1,16 @@
 """Which loop a request is for: that of its key; and what happens without one."""
 
+import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from marginbandits.service.keys import Keys
+from marginbandits.service.personalizer.calls import Loops
+from marginbandits.service.personalizer.faults import FaultError
 from marginbandits.service.sqlite import Sqlite
+from tests.service.made import Shop
 from tests.service.personalizer.speaking import V1_0, V1_1, actions
 from tests.service.running import served
 
@@ -47,3 +54,22 @@ def test_without_keys_there_is_one_loop(tmp_path: Path) -> None:
         client.put("/loops/only", json={"new": True}).raise_for_status()
         assert client.post(f"{V1_0}/rank", json=RANK).status_code == 201
         assert [one["name"] for one in client.get("/loops").json()] == ["only"]
+
+
+def test_a_loop_that_was_just_made_elsewhere_is_the_only_one(opened: Callable[..., Shop]) -> None:
+    service = opened().service
+
+    def found() -> str:
+        """By a process that does not know of any yet."""
+        service.loops = {}
+        return asyncio.run(Loops(service).find(None)).name
+
+    service.set("hats", {})
+    assert (found(), found()) == ("hats", "hats")
+    service.set("shoes", {})
+    with pytest.raises(FaultError) as refused:
+        found()
+    assert refused.value.code == "MissingAppId"
+    assert {one.loop for one in service.journal.changes()} == {"hats", "shoes"}
+    service.set("default", {})
+    assert found() == "default"

@@ -135,9 +135,24 @@ def test_what_else_is_not_served(there: Shop) -> None:
     assert there.ask(V2022, "GET", "featureImportances").json() == {"value": []}
 
 
+@pytest.mark.parametrize("base", BASES)
+def test_no_path_ends_with_a_slash(there: Shop, base: str) -> None:
+    for method, path in (("POST", "rank/"), ("GET", "evaluations/"), ("POST", "events/e/reward/"), ("GET", "")):
+        answer = there.ask(base, method, path, follow_redirects=False)
+        told = error(answer)
+        assert (answer.status_code, told["code"]) == (404, "ResourceNotFound"), path
+        assert told["message"] == "Requested resource does not exist on the server. No path ends with a slash."
+
+
+@pytest.mark.parametrize("path", ["", "/", "/v1.0/rank", "/rank"])
+def test_nothing_is_below_a_slash(there: Shop, path: str) -> None:
+    status, told = there.raw("GET", f"/personalizer/{path}")
+    assert (status, told["error"]["code"]) == (404, "ResourceNotFound")
+
+
 def test_methods_and_versions(there: Shop) -> None:
-    answer = there.ask(V1_0, "PATCH", "configurations/service")
-    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, PUT")
+    answer = there.ask(V1_0, "POST", "configurations/service")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, PATCH, PUT")
     for version in ("", "?api-version=2021-01-01"):
         answer = there.client.post(f"/personalizer/rank{version}", json={})
         assert answer.status_code == 400

@@ -112,6 +112,18 @@ def test_policies(there: Shop, base: str) -> None:
     assert there.state()["settings"]["exploration"] == 0.2
 
 
+@pytest.mark.parametrize("base", BASES)
+def test_patch_puts_as_in_the_oldest_preview(there: Shop, base: str) -> None:
+    """All of it, as by PUT: what is required is missing if it is not there."""
+    put = there.ask(base, "PATCH", "configurations/service", ASKED | {"rewardWaitTime": "PT20M"})
+    assert (put.status_code, put.json()["rewardWaitTime"]) == (200, "PT20M")
+    refused = there.ask(base, "PATCH", "configurations/service", {"rewardWaitTime": "PT30M"})
+    assert refused.status_code == 400
+    wanted = {"name": "patched", "arguments": "--cb_explore_adf --regcb --epsilon 0.2"}
+    assert there.ask(base, "PATCH", "configurations/policy", wanted).json() == wanted
+    assert there.ask(base, "DELETE", "configurations/policy").json()["arguments"] == USUAL
+
+
 @pytest.mark.parametrize(
     ("arguments", "learner", "parameters"),
     [

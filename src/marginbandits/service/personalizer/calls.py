@@ -4,7 +4,7 @@ The loop is that of the key. Without keys, or with a key for all loops, it is th
 "default". Personalizer has no operation that makes a loop: one that is not there is made when it is first used.
 """
 
-import threading
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from starlette.concurrency import run_in_threadpool
@@ -40,6 +40,16 @@ class Call:
             raise FaultError("BadRequest", f"x-ms-client-request-id must have at most {LONGEST} characters")
         return given or None
 
+    def header(self, name: str) -> str | None:
+        """One that may hold any text: as UTF-8 where it is that, else as the Latin-1 that HTTP had once."""
+        given = self.request.headers.get(name)
+        if given is None:
+            return None
+        try:
+            return given.encode("latin-1").decode()
+        except UnicodeDecodeError:
+            return given
+
     def query(self, name: str) -> str | None:
         """A parameter after the question mark."""
         return self.request.query_params.get(name)
@@ -58,19 +68,23 @@ class Loops:
     """Finds the loop of a request."""
 
     def __init__(self, service: Service) -> None:
-        self._service, self._lock = service, threading.Lock()
+        self._service = service
 
     async def find(self, own: str | None) -> Loop:
         """The loop that a key is for, or the one there is."""
         there = self._service.loops
-        name = own if own is not None else "default" if len(there) != 1 else next(iter(there))
-        if own is None and len(there) > 1 and name not in there:
-            raise FaultError("MissingAppId")
-        found = there.get(name)
-        return await run_in_threadpool(self._make, name) if found is None else found
+        found = there.get(_only(there) if own is None else own)
+        return await run_in_threadpool(self._make, own) if found is None else found
 
-    def _make(self, name: str) -> Loop:
-        named(name)
-        with self._lock:
-            found = self._service.loops.get(name)
-            return self._service.set(name, AT_FIRST) if found is None else found
+    def _make(self, own: str | None) -> Loop:
+        """The journal knows of loops that another process has made."""
+        name = _only({one.loop for one in self._service.journal.changes()}) if own is None else own
+        self._service.made(named(name), AT_FIRST)
+        return self._service.loop(name)
+
+
+def _only(there: Collection[str]) -> str:
+    """The loop that nobody names, among those that there are."""
+    if len(there) > 1 and "default" not in there:
+        raise FaultError("MissingAppId")
+    return next(iter(there)) if len(there) == 1 else "default"

@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from marginbandits.service.personalizer.dialects import Dialect
 from marginbandits.service.personalizer.faults import FaultError
-from marginbandits.service.personalizer.kept import Kept
+from marginbandits.service.personalizer.kept import Fields
 from marginbandits.service.personalizer.times import duration, moment, seconds
 from marginbandits.service.records import Mode, Settings, Share
 
@@ -83,7 +83,7 @@ class Configuration(msgspec.Struct, frozen=True, rename="camel"):
         return changes
 
 
-def configuration(settings: Settings, kept: Kept, dialect: Dialect) -> dict[str, Any]:
+def configuration(settings: Settings, kept: Fields, dialect: Dialect) -> dict[str, Any]:
     """As it is told in a dialect."""
     days = settings.retention_days
     fields = _DEFAULTS | _OF_2022 | kept.fields

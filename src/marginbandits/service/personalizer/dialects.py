@@ -34,7 +34,7 @@ def told(raw_path: bytes, api_version: str | None) -> tuple[Dialect, list[str]]:
         raise ValueError("a path must be text without zeros")
     if rest and rest[0] in _VERSIONS:
         return _VERSIONS[rest[0]], rest[1:]
-    if api_version != Dialect.V2022.value:
+    if api_version != Dialect.V2022.value and rest[:1] != [""]:  # what begins with a slash is nothing, of any version
         got = "none" if api_version is None else repr(api_version[:40])
         raise ValueError(f"api-version must be {Dialect.V2022.value}, got {got}")
     return Dialect.V2022, rest

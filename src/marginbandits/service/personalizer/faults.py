@@ -1,6 +1,7 @@
 """What Personalizer answers when it refuses: its codes, the statuses they come with, and its own messages.
 
-Version 1.0 knows three codes and an inner one; there, the exact code is the inner one.
+Version 1.0 knows three codes and an inner one; there, the exact code is the inner one. The only code that comes with
+409 is of ranks: a rank whose ids were used for another one has it. Of other operations that is a bad request.
 
 >>> FaultError("EvaluationNotFound").status
 404
@@ -13,7 +14,7 @@ from starlette.responses import Response
 from marginbandits.service.door import RefusedError, json_answer
 from marginbandits.service.personalizer.dialects import Dialect
 
-__all__ = ["FaultError", "refusal"]
+__all__ = ["MESSAGES", "FaultError", "refusal"]
 
 MESSAGES = {
     "BadRequest": "Request could not be understood by the server.",
@@ -31,7 +32,6 @@ MESSAGES = {
     "InvalidRewardRequest": "Invalid reward request.",
     "InvalidEventIdToActivate": "Invalid activate event request.",
     "InvalidRankRequest": "Invalid request.",
-    "InvalidRequest": "Invalid request.",
     "MissingAppId": "There are several loops: use a key that is for one of them.",
     "InvalidRewardWaitTime": "Reward wait time should be two days or less.",
     "InvalidLogRetentionDays": (
@@ -62,6 +62,7 @@ _BY_STATUS = {
     401: "401",
     403: "InvalidApiAccess",
     404: "ResourceNotFound",
+    409: "ModelRankingError",
     413: "PayloadSizeExceeded",
     429: "429",
     500: "InternalServerError",
@@ -90,6 +91,8 @@ def refusal(error: RefusedError, code: str, dialect: Dialect) -> Response:
     elif status in (400, 503):
         code = _BY_STATUS.get(status, code)
         message = f"{MESSAGES[code]} {message}"
+    elif status == 409 and code != "InvalidRankRequest":  # an id of a request that was used for something else
+        status, message = 400, f"{MESSAGES[code]} {message}"
     else:
         code = _BY_STATUS.get(status, code)
     told: dict[str, Any] = {"code": code, "message": message}

@@ -21,7 +21,7 @@ from marginbandits.service.personalizer.dialects import Dialect
 from marginbandits.service.personalizer.evaluations import Evaluation, EvaluationContract
 from marginbandits.service.personalizer.faults import FaultError
 from marginbandits.service.personalizer.judging import judge
-from marginbandits.service.personalizer.kept import Kept
+from marginbandits.service.personalizer.kept import Text
 from marginbandits.service.personalizer.operations import DONE, Operations
 from marginbandits.service.personalizer.policies import Contract, learning
 from marginbandits.service.personalizer.times import microseconds
@@ -75,16 +75,17 @@ class Judgements:
         start, end = wanted.range()
         if self._journal.fact(f"personalizer-evaluation/{loop.name}/{name}") is not None:
             raise FaultError("InvalidEvaluationContract", f"Evaluation with id {name} already exists.")
-        custom = {one.name: (one.arguments, _rival(one, loop)) for one in wanted.policies}
+        service = self._operations.service
+        deciding = service.deciding(loop.name)
+        custom = {one.name: (one.arguments, _rival(one, loop, deciding.since)) for one in wanted.policies}
         there = self._journal.span(loop.name)
         if there is None or end <= there[0] or start > there[1]:  # what is refused was no question
             raise FaultError("NoLogsExistInDateRange")
-        service = self._operations.service
         for _, rival in custom.values():
             if isinstance(rival.policy, Policy):
                 # one more that may look better by chance
-                turn(service, loop.name, rival.policy, service.deciding(loop.name), rival.exploration)
-        online = Kept.of(self._journal, loop.name).arguments
+                turn(service, loop.name, rival.policy, deciding, rival.exploration)
+        online = Text.of(self._journal, loop.name).arguments
         judged = judge(self._journal, loop.name, start, end, online, custom)
         if not judged[0].sums:
             raise FaultError("NoLogsExistInDateRange")
@@ -124,14 +125,15 @@ class Judgements:
             if not named:
                 raise FaultError("LearningSettingsNotFound")
             why = f"Personalizer applyFromEvaluation of {wanted.evaluation_id[:80]!r}"
-            self._operations.learn_by(call.loop, named[-1].name, named[-1].arguments, why)
+            self._operations.learn_by(call.loop, Text(named[-1].name, named[-1].arguments), why)
 
         await run_in_threadpool(act)
         return Response(status_code=DONE)
 
 
-def _rival(contract: Contract, loop: Loop) -> Rival:
+def _rival(contract: Contract, loop: Loop, since: int) -> Rival:
+    """As it would be if it were applied."""
     learner, parameters, exploration = learning(contract.arguments)
-    policy = Policy(learner, parameters, loop.settings.reward_range)
+    policy = Policy(learner, parameters, loop.settings.reward_range, since)
     built(policy)
     return Rival(policy, exploration)

@@ -4,7 +4,7 @@ import msgspec
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from marginbandits.service.core import Service
+from marginbandits.service.core import Change, Service
 from marginbandits.service.door import json_answer
 from marginbandits.service.journal import POLICY, now
 from marginbandits.service.loop import Loop
@@ -13,11 +13,11 @@ from marginbandits.service.personalizer.configuration import Configuration, conf
 from marginbandits.service.personalizer.dialects import Dialect
 from marginbandits.service.personalizer.faults import FaultError
 from marginbandits.service.personalizer.judging import imitation
-from marginbandits.service.personalizer.kept import DEFAULT_POLICY, Kept
+from marginbandits.service.personalizer.kept import Fields, Text
 from marginbandits.service.personalizer.policies import Contract, learning
 from marginbandits.service.personalizer.ranks import NO_EVENT, Rank
 from marginbandits.service.personalizer.times import moment
-from marginbandits.service.records import Number, Policy
+from marginbandits.service.records import Number, Policy, Settings
 
 __all__ = ["Operations", "refused"]
 
@@ -65,7 +65,7 @@ class Operations:
     async def rank(self, call: Call) -> Response:
         """Choose an action."""
         wanted = _RANK.decode(call.body)
-        ask = wanted.ask(call.request.headers.get("x-marginbandits-unit"))
+        ask = wanted.ask(call.header("x-marginbandits-unit"))
         return json_answer(wanted.told(await self.service.decide(call.loop.name, ask, call.key)), 201)
 
     async def reward(self, call: Call) -> Response:
@@ -90,7 +90,7 @@ class Operations:
         return json_answer(await run_in_threadpool(self._configuration, call.loop, call.dialect))
 
     def _configuration(self, loop: Loop, dialect: Dialect) -> dict[str, object]:
-        told = configuration(loop.settings, Kept.of(self.journal, loop.name), dialect)
+        told = configuration(loop.settings, Fields.of(self.journal, loop.name), dialect)
         if dialect is Dialect.V2022 and loop.settings.mode == "Apprentice":
             metrics = imitation(self.journal, loop.name)
             if metrics is not None:
@@ -105,39 +105,37 @@ class Operations:
 
         def act() -> dict[str, object]:
             wanted = msgspec.json.decode(call.body, type=Configuration)
-            loop = self.service.set(call.loop.name, wanted.settings(call.loop.settings))
-            kept = Kept.of(self.journal, loop.name)
-            msgspec.structs.replace(kept, fields=wanted.fields(), edited=now()).keep(self.journal, loop.name)
+            note = Fields(wanted.fields(), now()).note()
+            loop = self.service.change(call.loop.name, lambda before, _: Change(wanted.settings(before), note=note))
             return self._configuration(loop, call.dialect)
 
         return json_answer(await run_in_threadpool(act))
 
     async def policy(self, call: Call) -> Response:
         """The learning settings."""
-        return json_answer(_policy(await run_in_threadpool(Kept.of, self.journal, call.loop.name), call.loop))
+        return json_answer(_policy(await run_in_threadpool(Text.of, self.journal, call.loop.name), call.loop))
 
     async def set_policy(self, call: Call) -> Response:
         """Learn by others."""
         wanted = msgspec.json.decode(call.body, type=Contract)
-        return json_answer(await run_in_threadpool(self.learn_by, call.loop, wanted.name, wanted.arguments))
+        text = Text(wanted.name, wanted.arguments)
+        return json_answer(await run_in_threadpool(self.learn_by, call.loop, text))
 
     async def reset_policy(self, call: Call) -> Response:
         """Learn by the usual ones."""
-        return json_answer(await run_in_threadpool(self.learn_by, call.loop, None, DEFAULT_POLICY))
+        return json_answer(await run_in_threadpool(self.learn_by, call.loop, Text()))
 
-    def learn_by(
-        self, loop: Loop, name: str | None, arguments: str, why: str = "Personalizer policy"
-    ) -> dict[str, str]:
+    def learn_by(self, loop: Loop, text: Text, why: str = "Personalizer policy") -> dict[str, str]:
         """The learner of these arguments decides, once it has learnt what the one before had: it is not judged."""
-        learner, parameters, exploration = learning(arguments)
-        settings, before = {} if exploration is None else {"exploration": exploration}, loop.model.policy
-        policy = msgspec.structs.replace(before, learner=learner, parameters=parameters, reason=f"forced: {why}")
-        same = (learner, parameters) == (before.learner, before.parameters)
-        self.service.set(loop.name, settings, None if same else policy)
-        kept = Kept.of(self.journal, loop.name)
-        kept = msgspec.structs.replace(kept, policy_name=name, arguments=arguments)
-        kept.keep(self.journal, loop.name)
-        return _policy(kept, loop)
+        learner, parameters, exploration = learning(text.arguments)
+        settings = {} if exploration is None else {"exploration": exploration}
+
+        def change(_: Settings, before: Policy) -> Change:
+            same = (learner, parameters) == (before.learner, before.parameters)
+            policy = msgspec.structs.replace(before, learner=learner, parameters=parameters, reason=f"forced: {why}")
+            return Change(settings, None if same else policy, text.note())
+
+        return _policy(text, self.service.change(loop.name, change))
 
     # Model and logs.
 
@@ -150,9 +148,12 @@ class Operations:
         """Forget what was learnt: the same learner learns from here on."""
 
         def act() -> None:
-            since, before = self.service.last_entry(), call.loop.model.policy
-            policy: Policy = msgspec.structs.replace(before, since=since, reason="Personalizer reset")
-            self.service.set(call.loop.name, {}, policy)
+            since = self.service.last_entry()
+
+            def change(_: Settings, before: Policy) -> Change:
+                return Change({}, msgspec.structs.replace(before, since=since, reason="Personalizer reset"))
+
+            self.service.change(call.loop.name, change)
 
         await run_in_threadpool(act)
         return Response(status_code=DONE)
@@ -191,5 +192,5 @@ def _event(call: Call, code: str) -> str:
     return call.named
 
 
-def _policy(kept: Kept, loop: Loop) -> dict[str, str]:
-    return {"name": kept.policy_name or loop.name, "arguments": kept.arguments}
+def _policy(text: Text, loop: Loop) -> dict[str, str]:
+    return {"name": text.name or loop.name, "arguments": text.arguments}

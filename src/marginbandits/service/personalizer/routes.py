@@ -13,13 +13,14 @@ from marginbandits.service.core import Service
 from marginbandits.service.door import Door, RefusedError, json_answer
 from marginbandits.service.personalizer.calls import Call, Loops
 from marginbandits.service.personalizer.dialects import Dialect, told
-from marginbandits.service.personalizer.faults import FaultError, refusal
+from marginbandits.service.personalizer.faults import MESSAGES, FaultError, refusal
 from marginbandits.service.personalizer.judgements import Judgements
 from marginbandits.service.personalizer.operations import Operations, refused
 
 __all__ = ["Personalizer"]
 
 V1_0, V1_1, V2022 = Dialect
+NO_SLASH = f"{MESSAGES['ResourceNotFound']} No path ends with a slash."
 ALL, PREVIEW = frozenset(Dialect), frozenset({V1_1, V2022})
 
 
@@ -41,6 +42,7 @@ def _table(service: Service) -> list[Operation]:
     slots, nothing = refused("InvalidMultiSlotApiAccess"), refused("InvalidApiAccess")
     unknown = refused("FeatureImportanceNotFound")
     bad, contract, only = "BadRequest", "InvalidEvaluationContract", frozenset({V2022})
+    service_bad, policy_bad = "InvalidServiceConfiguration", "InvalidPolicyConfiguration"
 
     async def none(call: Call) -> Response:
         return json_answer({"value": []})
@@ -53,9 +55,11 @@ def _table(service: Service) -> list[Operation]:
         Operation("POST", "multislot/events/{}/reward", PREVIEW, "reward", bad, slots),
         Operation("POST", "multislot/events/{}/activate", PREVIEW, "decide", bad, slots),
         Operation("GET", "configurations/service", ALL, "read", bad, do.configuration),
-        Operation("PUT", "configurations/service", ALL, "admin", "InvalidServiceConfiguration", do.configure),
+        Operation("PUT", "configurations/service", ALL, "admin", service_bad, do.configure),
+        Operation("PATCH", "configurations/service", ALL, "admin", service_bad, do.configure),
         Operation("GET", "configurations/policy", ALL, "read", bad, do.policy),
-        Operation("PUT", "configurations/policy", ALL, "admin", "InvalidPolicyConfiguration", do.set_policy),
+        Operation("PUT", "configurations/policy", ALL, "admin", policy_bad, do.set_policy),
+        Operation("PATCH", "configurations/policy", ALL, "admin", policy_bad, do.set_policy),
         Operation("DELETE", "configurations/policy", ALL, "admin", bad, do.reset_policy),
         Operation("POST", "configurations/applyFromEvaluation", PREVIEW, "admin", "InvalidPolicyContract", judge.apply),
         Operation("GET", "evaluations", ALL, "read", bad, judge.list),
@@ -122,7 +126,9 @@ class Personalizer(BaseRoute):
         return answer
 
     def _find(self, dialect: Dialect, parts: list[str]) -> tuple[dict[str, Operation], str]:
-        """The operations of a path, and the id in it."""
+        """The operations of a path, and the id in it; none of them ends with a slash."""
+        if not parts or not parts[-1]:
+            raise FaultError("ResourceNotFound", NO_SLASH)
         exact = self._table.get((dialect, tuple(parts)))
         if exact is not None and "{}" not in parts:
             return exact, ""

@@ -8,15 +8,19 @@ import copy
 import importlib.util
 import pickle
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
+import array_api_strict
 import numpy as np
 import pytest
 
 import marginbandits as mb
-from marginbandits.oracles.ensembles import Ensemble, adamw, adamw_of_arrays
+from marginbandits.oracles.ensembles import Ensemble
 from marginbandits.oracles.network_erm import NetworkERM
+from marginbandits.oracles.steps import adamw, adamw_of_arrays, paced
 from marginbandits.scores import devices, networks
+from marginbandits.state import TooLargeError
+from marginbandits.surrogates import TWO_SIDED
 
 TOLERANCE = 1e-5
 """Of weights after one step from the same networks, on one device and another; docs/networks.md states it. Over whole
@@ -41,15 +45,16 @@ def _weights(agent: mb.Learner) -> Any:
     return agent.state()["networks.ensemble.parameters"]
 
 
-def _apart(device: str, *, rate: float = 0.003, **more: Any) -> float:
+def _apart(device: str, *, rate: float = 0.003, surrogate: str = "squared_hinge", **more: Any) -> float:
     """The largest difference that one step makes between two devices, over 100 rounds that begin alike each time."""
     near, far = (
-        Ensemble(_small(device=name, rate=h, **more), n_features=3, n_outputs=2, seed=0)
+        Ensemble(_small(device=name, rate=h, **more), n_features=3, n_outputs=2, seed=0, surrogate=surrogate)
         for name, h in (("cpu", 0.003), (device, rate))
     )
     rng, largest = np.random.default_rng(0), 0.0
     for x in rng.uniform(-1, 1, (100, 3)):
-        far.parameters[...], far.adam[...] = near.parameters, near.adam
+        for to, array in zip(far._now.to_change(), near._now.here(), strict=True):
+            to[...] = array
         action = int(rng.integers(2))
         for one in (near, far):
             one.learn(x, action, float((x[0] * x[1] > 0) != (action == 1)))
@@ -62,11 +67,15 @@ def _apart(device: str, *, rate: float = 0.003, **more: Any) -> float:
 
 class Far(devices.Device):
     name, shares = "far", False
+    copied: ClassVar[list[tuple[str, int]]] = []
+    """Which way, and how many numbers."""
 
     def there(self, array: Any) -> Any:
+        self.copied.append(("sent", array.size))
         return array.copy()
 
     def here(self, array: Any) -> Any:
+        self.copied.append(("fetched", array.size))
         return array.copy()
 
 
@@ -102,6 +111,30 @@ def test_rounds_that_fail_leave_what_is_far_as_it_was(monkeypatch: pytest.Monkey
                 agent.learn_many(x, [mb.Decision(0, 0.5)] * 4, [1.0] * 4)
         assert np.array_equal(agent.predict(x[0]), expected)
         assert before is None or agent.dumps() == before
+
+
+@pytest.mark.usefixtures("far")
+def test_what_is_only_looked_at_is_not_sent_back() -> None:
+    """Weights are fetched once however often they are looked at, and none is sent."""
+    Far.copied.clear()
+    agent = _taught(_small(device="torch:cpu"), 40)
+    weights = len(_weights(agent))
+    assert Far.copied.count(("sent", weights)) > 0
+    for loss in (0.0, 1.0, 0.0):
+        agent.learn([0.3, -0.2], mb.Decision(1, 0.5), loss)
+        Far.copied.clear()
+        _weights(agent), agent.dumps(), agent.predict([0.1, 0.1])
+        agent.learn([0.3, -0.2], mb.Decision(1, 0.5), loss)
+        assert Far.copied.count(("sent", weights)) == 0
+        assert Far.copied.count(("fetched", weights)) == 1
+    Far.copied.clear()
+    told: Any = agent
+    for array in told._networks.ensemble._now.to_change():  # who changes something says so, and it is sent
+        array += 0.5
+    before = agent.predict([0.3, -0.2])
+    assert Far.copied.count(("sent", weights)) == 1
+    assert np.array_equal(agent.predict([0.3, -0.2]), before)
+    assert np.array_equal(mb.loads(agent.dumps()).predict([0.3, -0.2]), before)
 
 
 @pytest.mark.usefixtures("far")
@@ -141,12 +174,98 @@ def test_two_forms_of_adamw_are_one() -> None:
         now, adam = start.copy(), np.zeros((2, 50), np.float32)
         for t, slope in enumerate(slopes):
             out, out_adam = np.empty_like(now), np.empty_like(adam)
-            step(now, adam, slope, 0.1, 0.01, t + 1, out, out_adam)
+            step(now, adam, slope, *paced(0.1, 0.01, t + 1), out, out_adam)
             now, adam = out, out_adam
         return now
 
-    assert np.allclose(moved(adamw), moved(adamw_of_arrays), atol=1e-5)
+    assert np.allclose(moved(adamw), moved(adamw_of_arrays), atol=1e-6)
     assert not np.allclose(moved(adamw), start, atol=1e-2)
+
+
+@pytest.mark.parametrize("step", [adamw, adamw_of_arrays])
+def test_a_decay_too_small_to_be_seen_beside_one_counts(step: Any) -> None:
+    """Alone neither it nor the slope's 2e-8 would move a weight of 1; together they do."""
+    one, none = np.ones(1, np.float32), np.zeros((2, 1), np.float32)
+    for lost, expected in ((2.9e-8, np.nextafter(np.float32(1), np.float32(0))), (0.0, np.float32(1))):
+        out, out_adam = np.empty_like(one), np.empty_like(none)
+        step(one, none, one, 2e-7, 1e3, lost, out, out_adam)
+        assert out[0] == expected
+
+
+class Strict(devices.Device):
+    """One whose arrays have what the array API standard has, and nothing else."""
+
+    name, shares, writes = "strict", False, False
+
+    @property
+    def xp(self) -> Any:
+        return array_api_strict
+
+    def there(self, array: Any) -> Any:
+        return array_api_strict.asarray(array, copy=True)
+
+    def here(self, array: Any) -> Any:
+        return np.asarray(array)
+
+
+@pytest.mark.parametrize("surrogate", TWO_SIDED)
+@pytest.mark.parametrize("sampler", ["bootstrap", "langevin", "preconditioned"])
+def test_a_step_is_written_in_the_array_api_standard(
+    sampler: str, surrogate: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Replay, forward, backward and step of an ensemble, on arrays that have nothing else."""
+    monkeypatch.setattr(networks, "device", lambda name: devices.CPU if name == "cpu" else Strict())
+    same: dict[str, Any] = {"sampler": sampler, "norm": 3.0, "surrogate": surrogate}
+    assert _apart("torch:cpu", **same) < TOLERANCE
+    assert _apart("torch:cpu", **same, rate=0.0031) > TOLERANCE  # the comparison can fail
+
+
+class OutOfRoomError(RuntimeError):
+    """What PyTorch would raise."""
+
+
+class Full(Far):
+    """It has room for so many arrays more."""
+
+    left: ClassVar[float] = np.inf
+    _full = (OutOfRoomError,)
+
+    def there(self, array: Any) -> Any:
+        Full.left -= 1
+        if Full.left < 0:
+            raise OutOfRoomError("CUDA out of memory.\n Tried to allocate 2.00 GiB")
+        return array.copy()
+
+
+def test_a_device_that_is_full_within_a_round_says_so_and_nothing_has_happened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever in the round it comes: every array more that there is room for is a later place."""
+    monkeypatch.setattr(networks, "device", lambda name: devices.CPU if name == "cpu" else Full())
+    monkeypatch.setattr(Full, "left", np.inf)
+    agent, twin = _taught(_small(device="torch:cpu")), _taught(_small(device="torch:cpu"))
+    before, told, failed = (
+        agent.dumps(),
+        "device='far' has no memory left for the networks: CUDA out of memory. Tried",
+        0,
+    )
+    for room in range(20):
+        Full.left = room
+        try:
+            agent.learn([0.3, -0.2], mb.Decision(1, 0.5), 1.0)
+        except TooLargeError as error:
+            failed += told in str(error)
+        Full.left = np.inf
+        if failed <= room:
+            break
+        assert agent.dumps() == before
+    assert failed > 4
+    twin.learn([0.3, -0.2], mb.Decision(1, 0.5), 1.0)
+    assert agent.dumps() == twin.dumps()
+    Full.left = 0
+    rows = np.zeros((40, 2))
+    with pytest.raises(TooLargeError, match="no memory left"):
+        NetworkERM(0.5, networks=_small(device="torch:cpu")).fit(
+            rows, np.zeros(40, int), np.ones(40), np.ones(40), np.zeros((2, 2))
+        )
 
 
 # What is missing.
@@ -166,6 +285,7 @@ def _gpu(monkeypatch: pytest.MonkeyPatch, *, available: bool, free: int = 0, res
         mem_get_info=lambda: (free, free),
         memory_reserved=lambda: reserved,
         memory_allocated=lambda: 0,
+        OutOfMemoryError=OutOfRoomError,
     )
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     monkeypatch.setattr(devices.Torch, "xp", property(lambda self: SimpleNamespace(cuda=cuda)))
@@ -174,7 +294,7 @@ def _gpu(monkeypatch: pytest.MonkeyPatch, *, available: bool, free: int = 0, res
 def test_without_a_gpu_it_is_refused_and_a_file_from_one_loads_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     agent = _taught(_small())
     assert agent.scores is not None
-    agent.scores.device = "torch:cuda"  # as if it had been saved there
+    vars(agent.scores)["device"] = "torch:cuda"  # as if it had been saved there
     saved = agent.dumps()
     _gpu(monkeypatch, available=False)
     with pytest.raises(ValueError, match="cannot be loaded: device='torch:cuda' needs a GPU that PyTorch can use"):
@@ -205,6 +325,18 @@ def test_too_little_memory_is_told_and_nothing_has_happened(monkeypatch: pytest.
     with pytest.raises(ValueError, match=r"networks take 0\.00 GiB, and the GPU has 0\.00 GiB free"):
         agent.learn([0.1, 0.2], mb.Decision(0, 0.5), 1.0)
     assert agent.dumps() == before
+
+
+def test_pytorch_s_own_word_for_no_memory_is_understood_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    _gpu(monkeypatch, available=True)
+    gpu = devices.device("torch:cuda")
+    with (
+        pytest.raises(TooLargeError, match="device='torch:cuda' has no memory left for the networks: CUDA"),
+        gpu.working(),
+    ):
+        raise OutOfRoomError("CUDA out of memory")
+    with pytest.raises(RuntimeError, match="another"), gpu.working():
+        raise RuntimeError("another")
 
 
 def test_what_pytorch_has_reserved_and_does_not_use_is_free(monkeypatch: pytest.MonkeyPatch) -> None:

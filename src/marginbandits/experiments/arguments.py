@@ -3,6 +3,7 @@
     LinUCB                                            a name
     LinTS(scale=0.3)                                  with parameters: numbers, words, True and False
     ExponentialWeights(margins=[0.1, 0.2])            and lists
+    HingeLMC(scores=Networks(width=32))               and what it is made of
 
 >>> words("LinUCB, LinTS(scale=0.3, features=fourier)")
 ['LinUCB', 'LinTS(scale=0.3, features=fourier)']
@@ -16,6 +17,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from marginbandits.experiments.parts import known_parts, part
 from marginbandits.experiments.sources import is_name
 from marginbandits.experiments.specs import LearnerSpec, spec
 from marginbandits.validation import quoted, suggestion
@@ -23,6 +25,7 @@ from marginbandits.validation import quoted, suggestion
 __all__ = ["called", "chosen", "learner_spec", "names", "plan_entries", "value", "words"]
 
 _OPEN, _CLOSE = "([{", ")]}"
+_DEEPEST = 20
 _ENTRIES = ("rounds", "seeds", "shuffle", "data", "label", "drop", "missing", "learners")
 
 
@@ -39,6 +42,8 @@ def words(text: str) -> list[str]:
             parts.append("")
         else:
             parts[-1] += letter
+        if depth > _DEEPEST:
+            raise ValueError(f"brackets must not be nested more than {_DEEPEST} deep, got {quoted(text)}")
         if depth < 0:
             break
     if depth or quote:
@@ -47,11 +52,13 @@ def words(text: str) -> list[str]:
 
 
 def value(text: str) -> Any:
-    """A number, True, False, None, a quoted word, a list of values; anything else is a word.
+    """A number, True, False, None, a quoted word, a list of values, a part of a learner; anything else is a word.
 
-    >>> value("0.1"), value("fourier"), value("[1, two]")
-    (0.1, 'fourier', [1, 'two'])
+    >>> value("0.1"), value("fourier"), value("[1, two]"), value("Fourier(width=2)").width
+    (0.1, 'fourier', [1, 'two'], 2.0)
     """
+    if text in known_parts() or re.fullmatch(r"[A-Za-z]\w*\s*\(.*\)", text, re.DOTALL):
+        return part(*called(text))
     if text.startswith("[") and text.endswith("]"):
         return [value(one) for one in words(text[1:-1])]
     try:
@@ -86,18 +93,15 @@ def called(text: str) -> tuple[str, dict[str, Any]]:
     """
     match = re.fullmatch(r"(\w+)\s*(?:\((.*)\))?", text.strip(), re.DOTALL)
     if not match:
-        raise ValueError(f"a learner is written Name or Name(parameter=value, …), got {quoted(text)}")
+        raise ValueError(f"it is written Name or Name(parameter=value, …), got {quoted(text)}")
     parameters: dict[str, Any] = {}
-    for part in words(match[2] or ""):
-        name, equals, rest = (piece.strip() for piece in part.partition("="))
+    for one in words(match[2] or ""):
+        name, equals, rest = (piece.strip() for piece in one.partition("="))
         if not equals or not name.isidentifier():
-            raise ValueError(f"a parameter is written name=value, got {quoted(part)} in {quoted(text)}")
+            raise ValueError(f"a parameter is written name=value, got {quoted(one)} in {quoted(text)}")
         if name in parameters:
             raise ValueError(f"the parameter {name} is given twice in {quoted(text)}")
-        try:
-            parameters[name] = value(rest)
-        except RecursionError:
-            raise ValueError(f"{name} must not be nested so deeply, got {quoted(rest)}") from None
+        parameters[name] = value(rest)
     return match[1], parameters
 
 
@@ -136,5 +140,19 @@ def _entry(entry: object) -> LearnerSpec:
         return learner_spec(entry)
     if not isinstance(entry, dict) or "class" not in entry:
         raise ValueError(f"a learner must be a name or a table with a class, got {quoted(entry)}")
-    rest = dict(entry)
+    rest = {name: _made(one) for name, one in entry.items()}
     return spec(rest.pop("class"), label=rest.pop("name", None), parameters=rest)
+
+
+def _made(entry: object, depth: int = 1) -> Any:
+    """A value of a learner's table; a table with a class is a part of the learner."""
+    if depth > _DEEPEST:
+        raise ValueError(f"a learner's tables must not be nested more than {_DEEPEST} deep")
+    if isinstance(entry, list):
+        return [_made(one, depth + 1) for one in entry]
+    if not isinstance(entry, dict):
+        return entry
+    rest = {name: _made(one, depth + 1) for name, one in entry.items()}
+    if not isinstance(rest.get("class"), str):
+        return rest
+    return part(rest.pop("class"), rest)

@@ -12,6 +12,8 @@ As TOML:
 
 Or as words: `Plan.of(data=["digits"], learners=["LinUCB", "LinUCB(features=fourier)"], rounds=3000, seeds=3)`.
 
+On a `device`, learners of networks are played many at once (`batches`), all others as ever.
+
 A task is known by a fingerprint of the code that plays it, the learner's parameters as they take effect, the rows, the
 seed and their order. Names are labels beside it: two names for one thing are two lines in a report and one task to run,
 and another name for a finished one shows at once.
@@ -24,12 +26,15 @@ from typing import Annotated, Any
 
 from marginbandits.environments.examples import MISSING, Missing, Reading
 from marginbandits.experiments.arguments import learner_spec, plan_entries
+from marginbandits.experiments.batches import play_together
 from marginbandits.experiments.fingerprint import code, fingerprint
 from marginbandits.experiments.measure import play
 from marginbandits.experiments.sources import Data, find_data, refuse_idle
 from marginbandits.experiments.specs import LearnerSpec, known_learners
 from marginbandits.experiments.store import Outcome
-from marginbandits.validation import Choice, Instance, Integer, quoted, validated
+from marginbandits.learners.hinge_lmc.together import alike
+from marginbandits.scores.devices import NAMES
+from marginbandits.validation import Choice, Instance, Integer, OneOf, quoted, validated
 
 __all__ = ["Plan", "Task"]
 
@@ -46,6 +51,7 @@ class Task:
     shuffle: bool
     key: str  # the fingerprint of everything that decides the outcome
     kind: str  # the learner's: tasks of one kind and size take about as long
+    batch: tuple[object, ...] | None = None  # those of one may be played at once
 
     @property
     def size(self) -> float:
@@ -68,20 +74,34 @@ class Plan:
     seeds: int
     shuffle: bool = True
     notes: tuple[str, ...] = ()  # what is left out
+    device: str | None = None  # of networks
     identities: tuple[str, ...] = field(init=False)  # of the learners
+    batches: tuple[tuple[object, ...] | None, ...] = field(init=False)  # likewise; None of those that play alone
 
     def __post_init__(self) -> None:
-        playing = code(play)
-        found = tuple(fingerprint({**one.identity(self.data[0].n_actions), "by": playing}) for one in self.learners)
+        K, one_by_one, many = self.data[0].n_actions, code(play), code(play_together)
+        if self.device is not None:
+            object.__setattr__(self, "learners", tuple(one.on(self.device) for one in self.learners))
+        own = [one.identity(K) for one in self.learners]
+        batches = tuple(None if self.device is None else alike(one.build(K, 0)) for one in self.learners)
+        if self.device is not None and not any(batches):
+            raise ValueError(
+                f"device={self.device!r} has no effect: no learner is one that is played with others at once, as "
+                "HingeLMC(scores=Networks) is, with its bootstrap, and features that scale their rows"
+            )
+        pairs = zip(own, batches, strict=True)
+        found = tuple(fingerprint({**facts, "by": many if batch else one_by_one}) for facts, batch in pairs)
         object.__setattr__(self, "identities", found)
+        object.__setattr__(self, "batches", batches)
 
     def tasks(self) -> Iterator[Task]:
         """Every task, data set by data set, so that a worker loads each table once."""
         for data in self.data:
             for seed in range(self.seeds):
-                for learner, kind in zip(self.learners, self.identities, strict=True):
+                for learner, kind, batch in zip(self.learners, self.identities, self.batches, strict=True):
                     facts = {"learner": kind, "data": data.digest, "seed": seed, "shuffle": self.shuffle}
-                    yield Task(learner, data, seed, self.shuffle, fingerprint(facts), kind)
+                    many = (*batch, data.digest) if batch and not data.named else None
+                    yield Task(learner, data, seed, self.shuffle, fingerprint(facts), kind, many)
 
     def __len__(self) -> int:
         return len(self.learners) * len(self.data) * self.seeds
@@ -93,7 +113,7 @@ class Plan:
             for one in self.learners
         ]
         data = [{"name": one.name, "source": one.source} for one in self.data]
-        settings = {"rounds": self.rounds, "seeds": self.seeds, "shuffle": self.shuffle}
+        settings = {"rounds": self.rounds, "seeds": self.seeds, "shuffle": self.shuffle, "device": self.device}
         tasks = [[task.learner.label, task.data.name, task.seed, task.key] for task in self.tasks()]
         return {"run": "bakeoff", "plan": {**settings, "learners": learners, "data": data}, "tasks": tasks}
 
@@ -113,6 +133,7 @@ class Plan:
         label: Annotated[str | None, Instance(str, type(None))] = None,
         drop: Sequence[str] = (),
         missing: Annotated[Missing, Choice(*MISSING)] = "refuse",
+        device: Annotated[str | None, OneOf(Choice(*NAMES), Instance(type(None)))] = None,
     ) -> "Plan":
         """The plan of names, files and folders; everything is looked up and read once, so mistakes show now.
 
@@ -141,7 +162,7 @@ class Plan:
                 raise ValueError(f"{words}; leave out the learner, or the data")
             notes.append(f"{words}; left out")
             specs = [s for s in specs if s.cls.takes_names]
-        return cls(tuple(specs), tuple(sets), rounds, seeds, shuffle, tuple(notes))
+        return cls(tuple(specs), tuple(sets), rounds, seeds, shuffle, tuple(notes), device)
 
     @classmethod
     def from_toml(cls, path: Path) -> "Plan":

@@ -9,15 +9,17 @@ True
 
 import importlib.util
 import inspect
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from marginbandits import learners
 from marginbandits.experiments.fingerprint import code
+from marginbandits.experiments.parts import refuse_unknown, written
 from marginbandits.learners.base import Learner
 from marginbandits.learners.vowpal_wabbit import VowpalWabbit
+from marginbandits.scores import Networks
 from marginbandits.types import FullInformation
 from marginbandits.validation import quoted, suggestion
 
@@ -55,6 +57,14 @@ class LearnerSpec:
             raise ValueError(f"{self.label} cannot be built: {error}") from error
         return {name: value for name, value in built.parameters().items() if name not in GIVEN}
 
+    def on(self, device: str) -> Self:
+        """The same, its networks on a device, if it is given any."""
+        scores = self.parameters.get("scores")
+        if not isinstance(scores, Networks):
+            return self
+        there = Networks(**{**scores.parameters(), "device": device})
+        return replace(self, parameters={**self.parameters, "scores": there})
+
     def identity(self, n_actions: int) -> dict[str, object]:
         """What decides how it plays: its class, the code behind it, its parameters; not its label."""
         name = f"{self.cls.__module__}.{self.cls.__qualname__}"
@@ -67,12 +77,10 @@ def spec(name: object, parameters: dict[str, Any], label: object = None) -> Lear
     if not isinstance(name, str) or name not in known:
         raise ValueError(f"no learner is called {quoted(name)}{suggestion(str(name)[:80], known)}")
     allowed = [one for one in inspect.signature(known[name]).parameters if one not in GIVEN]
-    for parameter in parameters:
-        if parameter not in allowed:
-            raise ValueError(f"{name} has no parameter {quoted(parameter)}{suggestion(parameter[:80], allowed)}")
+    refuse_unknown(name, parameters, allowed)
     if label is not None and (not isinstance(label, str) or not label.strip()):
         raise ValueError(f"the name of a learner must be a word or more, got {quoted(label)}")
-    shown = ", ".join(f"{key}={value}" for key, value in parameters.items())
+    shown = ", ".join(f"{key}={written(value)}" for key, value in parameters.items())
     return LearnerSpec(label or (f"{name}({shown})" if shown else name), known[name], parameters)
 
 

@@ -41,20 +41,21 @@ array([[ 1., -1.],
 import copy
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits.compiled import kernel
+from marginbandits.contexts import Rows, dense
 from marginbandits.later import Later
+from marginbandits.oracles.steps import adamw, adamw_of_arrays, langevin, paced
 from marginbandits.scores.devices import Held
-from marginbandits.scores.networks import Networks, Room, namespace
+from marginbandits.scores.networks import Networks, Room
 from marginbandits.state import COUNT, Field, Journal, Record, refuse_large, zeros
 from marginbandits.surrogates import two_sided_slope
 from marginbandits.types import Array
 
-__all__ = ["Ensemble", "adamw", "adamw_of_arrays", "langevin"]
+__all__ = ["Ensemble"]
 
 Small = npt.NDArray[np.float32]
 
@@ -66,10 +67,6 @@ FARTHEST = 1e3
 """No column that networks see is larger."""
 _ROOM = 2**27
 """Numbers that rows may take; where `memory` would be more, it is less."""
-_FADE, _FADE_SQUARES, _LEAST = 0.9, 0.999, 1e-8
-"""AdamW's usual three: β₁, β₂ and ε; the preconditioner has the second."""
-_FEWEST = 10.0
-"""Steps that λ alone would need, at the least, to take a weight to 0."""
 _REMEMBERED = {"bootstrap": 2, "langevin": 0, "preconditioned": 1}
 """Numbers beside each weight."""
 _SEED, _ROUNDS, _STEPS, _KEPT = range(4)
@@ -103,14 +100,24 @@ class Ensemble(Record):
         self._spare = self._fresh()  # what the next step writes: the round can then be taken back without a copy
         self._room: Room | None = None  # until the first step: it is no part of what a file must have room for
         self._coming: Later[Held] | None = None  # the networks after a step that is being made in the background
-        n_rounds = max(1, min(recipe.memory, _ROOM // n_features))
-        self.rows: Small = zeros((n_rounds, n_features), np.float32)
+        n_rounds = self._make_room(n_features)
         self.actions = zeros((n_rounds,), np.int64)
         self.losses: Small = zeros((n_rounds,), np.float32)
         self.counted = zeros((n_rounds, recipe.n_networks), np.uint8)
         self.counts = np.array([seed, 0, 0, 0], np.int64)
         self.attach(Journal())
         self.begin()
+
+    def _make_room(self, n_features: int) -> int:
+        """Where rows are put by, and those of how many rounds."""
+        n_rounds = max(1, min(self.recipe.memory, _ROOM // n_features))
+        self.rows: Small = zeros((n_rounds, n_features), np.float32)
+        return n_rounds
+
+    @property
+    def _by_round(self) -> tuple[npt.NDArray[Any], ...]:
+        """What there is of each round kept, at its place."""
+        return self.rows, self.actions, self.losses, self.counted
 
     def _fresh(self) -> Held:
         n = self.shape.dimension
@@ -134,9 +141,12 @@ class Ensemble(Record):
         """Nothing learnt: networks as they are drawn."""
         self.journal.keep_attribute(self, "_coming")
         self._coming = None
-        self.parameters[...] = self.shape.drawn(self._chance(0))
-        self.adam[...] = 0.0
-        for array in (self.rows, self.actions, self.losses, self.counted):
+        parameters, adam = self._now.to_change()
+        parameters[...] = self.shape.drawn(self._chance(0))
+        if self.recipe.norm is not None:
+            self.shape.bounded(parameters, self.recipe.norm)
+        adam[...] = 0.0
+        for array in self._by_round:
             array[: self.held] = 0  # what was never written to is no memory yet
         self.counts[_ROUNDS:] = 0
 
@@ -154,46 +164,82 @@ class Ensemble(Record):
         return int(self.counts[_STEPS])
 
     @property
+    def place(self) -> int:
+        """Where the next round will be put."""
+        return int(self.counts[_KEPT]) % len(self.actions)
+
+    @property
+    def due(self) -> bool:
+        """Whether there is a step with the round that was learnt last."""
+        return self.rounds >= self.first and self.rounds % self.every == 0
+
+    @property
     def held(self) -> int:
         """How many are kept."""
-        return min(int(self.counts[_KEPT]), len(self.rows))
+        return min(int(self.counts[_KEPT]), len(self.actions))
 
-    def scores(self, rows: Array) -> Small:
+    def scores(self, rows: Rows) -> Small:
         """Of n rows: networks x n x outputs."""
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"), self._device.working():
             found = self.shape.forward(self._now.there()[0], self._device.there(self._seen(rows)))[-1]
         return self._device.here(found)
 
-    def _seen(self, rows: Array) -> Small:
-        seen = np.clip(rows * self._scale, -FARTHEST, FARTHEST)
+    def _seen(self, rows: Rows) -> Small:
+        """What networks see of rows."""
+        seen = np.clip(dense(rows) * self._scale, -FARTHEST, FARTHEST)
         return np.asarray(seen, np.float32)
 
-    def learn(self, row: Array, action: int, loss: float) -> None:
+    def _put(self, row: Rows, at: int) -> None:
+        self.rows[at] = self._seen(row)
+
+    def _read(self, some: npt.NDArray[np.int64]) -> Small:
+        """What networks see of rounds kept."""
+        return self.rows[some]
+
+    def learn(self, row: Rows, action: int, loss: float) -> None:
         """Put a round by, and take a step if it is time."""
-        rounds, at, keep = self.rounds, int(self.counts[_KEPT]) % len(self.rows), self.journal.keep
+        at, keep = self.place, self.journal.keep
         keep(self.counts)
-        for array in (self.rows, self.actions, self.losses, self.counted):
+        for array in self._by_round:
             keep(array, at)
-        chance = self._chance(rounds + 1)
-        self.rows[at], self.actions[at], self.losses[at] = self._seen(row), action, loss
-        self.counted[at] = np.minimum(chance.poisson(1.0, self.counted.shape[1]), 255)
-        self.counts[_ROUNDS] = rounds = min(rounds + 1, COUNT)
-        self.counts[_KEPT] = min(int(self.counts[_KEPT]) + 1, COUNT)
+        self._put(row, at)
+        self.actions[at], self.losses[at] = action, loss
+        chance, self.counted[at] = self._count()
         if self._coming is not None and self._coming.ready:
             self._take_in(chance)
-        if rounds >= self.first and rounds % self.every == 0:
+        if self.due:
             if not self.recipe.background:
                 self._step(chance)
             elif self._coming is None:
                 self.journal.keep_attribute(self, "_coming")
                 self._coming = Later(self._apart(chance))
 
+    def _count(self) -> tuple[np.random.Generator, Small]:
+        """One round more: its chance, and how often each network counts it."""
+        chance = self._chance(self.rounds + 1)
+        often = np.minimum(chance.poisson(1.0, self.counted.shape[1]), 255)
+        self.counts[_ROUNDS] = min(self.rounds + 1, COUNT)
+        self.counts[_KEPT] = min(int(self.counts[_KEPT]) + 1, COUNT)
+        return chance, often
+
+    def counted_elsewhere(self) -> tuple[Small, npt.NDArray[np.int64] | None]:
+        """Of a round that is put by elsewhere: how often each network counts it, and which rounds its step looks at.
+
+        None, if there is no step with it.
+        """
+        chance, often = self._count()
+        return often, self._chosen(chance) if self.due else None
+
+    def stepped_elsewhere(self) -> None:
+        """A step was taken of networks that are kept elsewhere."""
+        self.counts[_STEPS] = min(self.steps + 1, COUNT)
+
     def rescale(self, ago: int, row: Array) -> None:
         """What the row of a round is in the scales of today, if it is still kept; of the last one `ago` is 1."""
         if ago <= self.held:
-            at = (int(self.counts[_KEPT]) - ago) % len(self.rows)
+            at = self._latest(ago - 1)
             self.journal.keep(self.rows, at)
-            self.rows[at] = self._seen(row)
+            self._put(row, int(at))
 
     def _take_in(self, chance: np.random.Generator) -> None:
         """A step that was made in the background counts from now on; one that failed is made again, here."""
@@ -225,18 +271,25 @@ class Ensemble(Record):
 
     def _chosen(self, chance: np.random.Generator) -> npt.NDArray[np.int64]:
         """Where the rounds of a minibatch are: the newest ones, and others."""
-        held, n = self.held, self.recipe.minibatch
-        chosen = chance.integers(held, size=n)
-        newest = min(NEWEST, n, held)
-        chosen[:newest] = (int(self.counts[_KEPT]) - 1 - np.arange(newest)) % len(self.rows)
+        n = self.recipe.minibatch
+        chosen, newest = self._any(chance, n), min(NEWEST, n, self.held)
+        chosen[:newest] = self._latest(np.arange(newest))
         return chosen
+
+    def _any(self, chance: np.random.Generator, n: int) -> npt.NDArray[np.int64]:
+        """Where n rounds are, each any of those kept."""
+        return chance.integers(self.held, size=n)
+
+    def _latest(self, ago: Any) -> npt.NDArray[np.int64]:
+        """Where the rounds are that came so long before the last."""
+        return np.asarray((int(self.counts[_KEPT]) - 1 - ago) % len(self.actions))
 
     def _step(self, chance: np.random.Generator) -> None:
         self._move(chance, self._chosen(chance))
 
     def _move(self, chance: np.random.Generator, chosen: npt.NDArray[np.int64]) -> None:
         """A step on these rounds."""
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"), self._device.working():
             gradient = self._gradient(chosen)
             for name in ("_now", "_spare"):
                 self.journal.keep_attribute(self, name)
@@ -245,40 +298,43 @@ class Ensemble(Record):
             move: Any = langevin
             if recipe.sampler == "bootstrap":
                 move = adamw if self._device.name == "cpu" else adamw_of_arrays
-                move(*before, gradient, recipe.rate, recipe.decay, steps, parameters, adam)
+                move(*before, gradient, *paced(recipe.rate, recipe.decay, steps), parameters, adam)
             else:
-                noise = self._device.there(chance.standard_normal(len(parameters), np.float32))
+                noise = self._device.there(chance.standard_normal(self.shape.dimension, np.float32))
                 warmth = recipe.rate, recipe.temperature, self.rounds, steps
                 move(*before, gradient, noise, *warmth, parameters, adam)
             if recipe.norm is not None:
                 self.shape.bounded(parameters, recipe.norm)
-            newest = self.shape.forward(parameters, self._device.there(self.rows[chosen[:1]]))[-1]  # or none could act
-            good = all(math.isfinite(float(one.sum())) for one in (parameters, adam, newest))
+            newest = self.shape.forward(parameters, self._device.there(self._read(chosen[:1])))[-1]  # or none could act
+            good = all(math.isfinite(float(self._device.xp.sum(one))) for one in (parameters, adam, newest))
         if not good:
-            raise FloatingPointError(f"the networks' numbers are no longer finite: rate={recipe.rate:g} is too large")
+            self._refuse()
         self._now, self._spare = self._spare, self._now
         self.counts[_STEPS] = min(steps, COUNT)
+
+    def _refuse(self) -> NoReturn:
+        rate = self.recipe.rate
+        raise FloatingPointError(f"the networks' numbers are no longer finite: rate={rate:g} is too large")
 
     def _gradient(self, chosen: npt.NDArray[np.int64]) -> Any:
         """Of the mean cost of these rounds, as often as each network counts them."""
         there, parameters = self._device.there, self._now.there()[0]
-        room = self._room = self._room or self.shape.room(self.recipe.minibatch, device=self._device)
-        values = self.shape.forward(parameters, there(self.rows[chosen]), room)
-        own = slice(None), there(np.arange(len(chosen))), there(self.actions[chosen])
-        losses = there(self.losses[chosen])
-        slopes = two_sided_slope(self.surrogate, values[-1][own], losses, self.margin, self._device.xp)
+        if self._room is None and self._device.writes:
+            self._room = self.shape.room(self.recipe.minibatch, device=self._device)
+        values, xp = self.shape.forward(parameters, there(self._read(chosen)), self._room), self._device.xp
+        own, none = there(self.actions[chosen][:, None] == np.arange(self.shape.sizes[-1])), xp.zeros_like(values[-1])
+        played = xp.sum(xp.where(own, values[-1], none), axis=-1)
+        slopes = two_sided_slope(self.surrogate, played, there(self.losses[chosen]), self.margin, xp)
         if self.recipe.sampler == "bootstrap":
-            slopes = slopes * there(self.counted[chosen].T)
-        spread = room.slopes[-1]
-        spread[...] = 0.0
-        spread[own] = slopes / len(chosen)
-        return self.shape.backward(parameters, values, spread, room)
+            slopes = slopes * there(np.ascontiguousarray(self.counted[chosen].T, np.float32))
+        spread = xp.where(own, (slopes / len(chosen))[..., None], none)
+        return self.shape.backward(parameters, values, spread, self._room)
 
     def kept(self, n: int) -> tuple[Small, npt.NDArray[np.int64]]:
         """Scores of the last n rounds kept, networks x rounds x outputs, and where these rounds are."""
-        some = (int(self.counts[_KEPT]) - 1 - np.arange(min(n, self.held))) % len(self.rows)
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = self.shape.forward(self._now.there()[0], self._device.there(self.rows[some]))[-1]
+        some = self._latest(np.arange(min(n, self.held)))
+        with np.errstate(over="ignore", invalid="ignore"), self._device.working():
+            found = self.shape.forward(self._now.there()[0], self._device.there(self._read(some)))[-1]
         return self._device.here(found), some
 
     def beyond(self) -> float:
@@ -304,21 +360,28 @@ class Ensemble(Record):
             self.shape.adopt(new, before.shape, old, places)
         where = np.full(before.shape.sizes[-1], -1)
         where[places[kept]] = kept
-        n, size = int(before.counts[_KEPT]), len(before.rows)
-        order = np.arange(max(0, n - size), n) % size
+        order = before._latest(np.arange(before.held)[::-1])
         order = order[where[before.actions[order]] >= 0]
-        for name in ("rows", "losses", "counted"):
+        self._move_rows(before, order)
+        for name in ("losses", "counted"):
             getattr(self, name)[: len(order)] = getattr(before, name)[order]
         self.actions[: len(order)] = where[before.actions[order]]
         self.counts[...] = before.counts
         self.counts[_KEPT] = len(order)
 
+    def _move_rows(self, before: "Ensemble", order: npt.NDArray[np.int64]) -> None:
+        """Those of these rounds come first, in this order."""
+        self.rows[: len(order)] = before.rows[order]
+
     def fields(self) -> Mapping[str, Field]:
         """The live state."""
+        return {**self._fields(), "rows": Field(self.rows, -FARTHEST, FARTHEST)}
+
+    def _fields(self) -> dict[str, Field]:
+        """But for rows."""
         return {
             "parameters": Field(self.parameters),
             "adam": Field(self.adam),
-            "rows": Field(self.rows, -FARTHEST, FARTHEST),
             "actions": Field(self.actions, 0, self.shape.sizes[-1] - 1),
             "losses": Field(self.losses, 0.0, 1.0),
             "counted": Field(self.counted, 0, 255),
@@ -331,64 +394,5 @@ class Ensemble(Record):
             raise ValueError("adam must have squares that are not negative")
         if self.counts[_STEPS:].max() > self.counts[_ROUNDS]:
             raise ValueError("counts must have no more steps, and no more rounds kept, than rounds")
-
-
-@kernel
-def adamw(
-    parameters: Small,
-    adam: Small,
-    gradient: Small,
-    rate: float,
-    decay: float,
-    steps: int,
-    out: Small,
-    out_adam: Small,
-) -> None:
-    """One step of AdamW into `out` and `out_adam`; `steps` counts it."""
-    one = np.float32(1.0)
-    fade, fade_squares, least = np.float32(_FADE), np.float32(_FADE_SQUARES), np.float32(_LEAST)
-    h = np.float32(rate / (1.0 - _FADE**steps))
-    wide = np.float32(1.0 / (1.0 - _FADE_SQUARES**steps))
-    shrunk = np.float32(1.0 - rate * decay)
-    m, v, p, q = adam[0], adam[1], out_adam[0], out_adam[1]
-    for i in range(parameters.shape[0]):
-        g = gradient[i]
-        p[i] = fade * m[i] + (one - fade) * g
-        q[i] = fade_squares * v[i] + (one - fade_squares) * g * g
-        out[i] = shrunk * parameters[i] - h * p[i] / (np.sqrt(wide * q[i]) + least)
-
-
-def adamw_of_arrays(
-    parameters: Any, adam: Any, gradient: Any, rate: float, decay: float, steps: int, out: Any, out_adam: Any
-) -> None:
-    """`adamw` on the arrays of any library; the same but for rounding."""
-    fade, fade_squares = float(np.float32(_FADE)), float(np.float32(_FADE_SQUARES))
-    h, wide = rate / (1.0 - _FADE**steps), 1.0 / (1.0 - _FADE_SQUARES**steps)
-    out_adam[0, ...] = fade * adam[0, ...] + (1.0 - fade) * gradient
-    out_adam[1, ...] = fade_squares * adam[1, ...] + (1.0 - fade_squares) * gradient * gradient
-    roots = namespace(parameters).sqrt(wide * out_adam[1, ...])
-    # Taken off at once: 1 - rate * decay is so near 1 that a product with it, rounded, decays too much or too little.
-    out[...] = parameters - (rate * decay * parameters + h * out_adam[0, ...] / (roots + _LEAST))
-
-
-def langevin(
-    parameters: Any,
-    squares: Any,
-    gradient: Any,
-    noise: Any,
-    rate: float,
-    temperature: float,
-    rounds: int,
-    steps: int,
-    out: Any,
-    out_squares: Any,
-) -> None:
-    """One step of Langevin dynamics into `out`, of any library's arrays; preconditioned, if there are `squares`."""
-    slopes, spread = gradient + parameters / rounds, temperature * math.sqrt(2.0 * rate / rounds)
-    if not len(squares):
-        out[...] = parameters - (rate * slopes - spread * noise)
-        return
-    out_squares[0, ...] = _FADE_SQUARES * squares[0, ...] + (1.0 - _FADE_SQUARES) * slopes * slopes
-    root = namespace(parameters).sqrt
-    gain = 1.0 / (root(out_squares[0, ...] / (1.0 - _FADE_SQUARES**steps)) + _FEWEST * rate / rounds)
-    out[...] = parameters - (rate * gain * slopes - spread * root(gain) * noise)
+        if self.held and not np.isfinite(self.kept(1)[0]).all():
+            raise ValueError("parameters must give finite scores")

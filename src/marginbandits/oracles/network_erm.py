@@ -26,7 +26,8 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits.oracles.ensembles import FARTHEST, adamw, adamw_of_arrays
+from marginbandits.oracles.ensembles import FARTHEST
+from marginbandits.oracles.steps import adamw, adamw_of_arrays, paced
 from marginbandits.saving import Part
 from marginbandits.scores.devices import Device, Held
 from marginbandits.scores.networks import Networks
@@ -49,7 +50,8 @@ class NetworkLeader:
         """For each row and block, in double precision where it can be: rows then score as they do in a batch."""
         exact = self.shape.exact
         seen, there = np.clip(np.asarray(rows, float), -FARTHEST, FARTHEST), self.device.there
-        found = self.shape.forward(there(self.weights.astype(exact)), there(seen.astype(exact)))[-1]
+        with self.device.working():
+            found = self.shape.forward(there(self.weights.astype(exact)), there(seen.astype(exact)))[-1]
         return np.asarray(self.device.here(found).mean(0))
 
 
@@ -66,6 +68,7 @@ class NetworkERM(Part):
         seed: Annotated[int, Integer(0, 2**53)] = 0,
     ) -> None:
         self.margin = margin
+        networks.refuse_a_bag()
         self.networks = networks
         self.passes = passes
         self.seed = seed
@@ -80,15 +83,25 @@ class NetworkERM(Part):
         self, rows: Array, blocks: npt.NDArray[np.int64], losses: Array, weights: Array, start: Array
     ) -> NetworkLeader:
         """Networks of small cost on these rounds, from weights drawn anew; `start` only says how many blocks."""
-        recipe, (n_blocks, d) = self.networks, start.shape
-        shape, rng, device = recipe._shaped(d, n_blocks), np.random.default_rng(self.seed), recipe._device()
+        device = self.networks._device()
+        with device.working():
+            return self._fitted(device, rows, blocks, losses * weights, start.shape)
+
+    def _fitted(
+        self, device: Device, rows: Array, blocks: npt.NDArray[np.int64], given: Array, sizes: tuple[int, ...]
+    ) -> NetworkLeader:
+        recipe, (n_blocks, d) = self.networks, sizes
+        shape, rng = recipe._shaped(d, n_blocks), np.random.default_rng(self.seed)
         device.refuse(4 * (6 * shape.dimension + shape.roomy(recipe.minibatch)))
         now, after = (
             Held(device, zeros((shape.dimension,), np.float32), zeros((2, shape.dimension), np.float32))
             for _ in range(2)
         )
-        now.here()[0][...] = shape.drawn(rng)
-        costs = np.asarray(losses * weights, np.float32)
+        begun = now.to_change()[0]
+        begun[...] = shape.drawn(rng)
+        if recipe.norm is not None:
+            shape.bounded(begun, recipe.norm)
+        costs = np.asarray(given, np.float32)
         used = np.flatnonzero(costs)  # a round without a loss has no say
         n, steps, journal = min(recipe.minibatch, max(1, len(used))), 0, Journal()
         if len(used):
@@ -116,7 +129,7 @@ class NetworkERM(Part):
                 gradient = shape.backward(parameters, values, spread, room)
                 journal.begin()
                 out = after.anew(journal)
-                move(*now.there(), gradient, recipe.rate, recipe.decay, steps, *out)
+                move(*now.there(), gradient, *paced(recipe.rate, recipe.decay, steps), *out)
                 if recipe.norm is not None:
                     shape.bounded(out[0], recipe.norm)
                 now, after = after, now

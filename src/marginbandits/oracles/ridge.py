@@ -177,7 +177,10 @@ def _variance(models: Array, rows: Array, shared: bool, starts: Places, out: Arr
 def learn_row(
     models: Array, row: Array, block: int, target: float, kept: Array, changed: Places, room: Array, stamp: int
 ) -> None:
-    """One observation of a block, for other kernels too; the block as it was goes into `kept`, the gain into `room`."""
+    """One observation of a block, for other kernels too; the block as it was goes into `kept`, the gain into `room`.
+
+    It does not where the stamp is below 0.
+    """
     changed[0], changed[1] = stamp, 0
     _step(models, row, block, 1.0, target - dot(models[block, -1], row), kept, changed, room)
 
@@ -197,12 +200,12 @@ def _step(
     models: Array, row: Array, block: int, weight: float, pull: float, kept: Array, changed: Places, room: Array
 ) -> None:
     """`observe`; the block as it was is kept."""
-    n = changed[1]
+    n, most = changed[1], kept.shape[1] if changed[0] >= 0 else 0
     before, after = models[block, -1], kept[n, -1]
     for i in range(before.shape[0]):
         after[i] = before[i]
     changed[1], changed[2 + n] = n + 1, block
-    observe(models[block], row, weight, pull, room, kept[n])
+    observe(models[block], row, weight, pull, room, kept[n, :most])
 
 
 @kernel

@@ -4,7 +4,8 @@
     torch:cpu    PyTorch's arrays over the same memory: nothing is copied
     torch:cuda   PyTorch's arrays on a GPU; which one is for CUDA_VISIBLE_DEVICES to say
 
-`Held` arrays are here, in NumPy's, and there, on the device, and are copied only when the other side has changed.
+`Held` arrays are here, in NumPy's, and there, on the device, and are copied only when the other side has changed: who
+means to change what is here says so.
 Files, checks and failed rounds look at what is here, so a file written on one device is read on any other.
 
 A device that cannot be had is refused in words, and never replaced by another.
@@ -16,12 +17,14 @@ True
 """
 
 import importlib.util
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from marginbandits.state import Journal
+from marginbandits.state import Journal, TooLargeError
 
 __all__ = ["CPU", "NAMES", "Device", "Held", "device"]
 
@@ -36,6 +39,8 @@ class Device:
     name = "cpu"
     shares = True
     """Whether arrays there are the memory of those here."""
+    writes = True
+    """Whether its library writes products into arrays that are there (`out`), which is more than the standard asks."""
 
     @property
     def xp(self) -> Any:
@@ -52,6 +57,24 @@ class Device:
 
     def refuse(self, size: int) -> None:
         """Raise a ValueError where there is no room for so many bytes, as far as that can be known."""
+
+    @property
+    def _full(self) -> tuple[type[BaseException], ...]:
+        """What is raised where it has no memory left."""
+        return ()
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Where its memory is used up on the way, that is said, whatever is raised there."""
+        try:
+            yield
+        except self._full as error:
+            told = " ".join(str(error).split())[:200]
+            raise TooLargeError(f"device={self.name!r} has no memory left for the networks: {told}") from error
+
+    def repeated(self, work: Callable[[], object]) -> Callable[[], object]:
+        """What does the same work each time: on arrays that stay where they are, and nothing is asked for here."""
+        return work
 
 
 class Torch(Device):
@@ -82,6 +105,10 @@ class Torch(Device):
         """Over the same memory on the CPU, else a copy."""
         return np.asarray(array.detach().cpu().numpy())
 
+    @property
+    def _full(self) -> tuple[type[BaseException], ...]:
+        return (self.xp.cuda.OutOfMemoryError,)
+
     def refuse(self, size: int) -> None:
         """What a GPU has free is known; what the CPU has is for `state.zeros` to say."""
         if self._where == "cpu":
@@ -90,7 +117,16 @@ class Torch(Device):
         free = int(cuda.mem_get_info()[0]) + int(cuda.memory_reserved()) - int(cuda.memory_allocated())
         if size > free:
             needed, left = (f"{one / 2**30:,.2f} GiB" for one in (size, free))
-            raise ValueError(f"device={self.name!r}: networks take {needed}, and the GPU has {left} free")
+            raise TooLargeError(f"device={self.name!r}: networks take {needed}, and the GPU has {left} free")
+
+    def repeated(self, work: Callable[[], object]) -> Callable[[], object]:
+        """On a GPU recorded once (a CUDA graph): to start its hundred small kernels again costs as much as one."""
+        if self._where == "cpu":
+            return work
+        graph = self.xp.cuda.CUDAGraph()
+        with self.xp.cuda.graph(graph):
+            work()
+        return graph.replay  # type: ignore[no-any-return]  # PyTorch says nothing of types
 
 
 CPU = Device()
@@ -109,13 +145,20 @@ class Held:
         self._there: tuple[Any, ...] | None = None
 
     def here(self) -> tuple[Numbers, ...]:
-        """NumPy's, to be read and changed until `there` is asked for."""
+        """NumPy's, to be read, and changed only as long as `there` was never asked for."""
         if self.newer == _THERE and not self.device.shares:
             assert self._there is not None
             for here, there in zip(self._here, self._there, strict=True):
                 here[...] = self.device.here(there)
-        self.newer = _HERE
+        if self.newer == _THERE:
+            self.newer = _BOTH
         return self._here
+
+    def to_change(self) -> tuple[Numbers, ...]:
+        """NumPy's, to be read and changed until `there` is asked for."""
+        here = self.here()
+        self.newer = _HERE
+        return here
 
     def there(self) -> tuple[Any, ...]:
         """The device's, to be read."""

@@ -64,7 +64,8 @@ class Networks(Part):
     `temperature`. A `norm` bounds every layer. They compute on a `device`: "cpu" is NumPy; "torch:cpu" and "torch:cuda"
     are PyTorch's, refused where there is none. There, a `body` of the user's own, a `torch.nn.Module` from rows to
     rows, takes the place of hidden layers (`scores.modules`). Where contexts are arrays of one shape, `image` says
-    which: `HingeLMC` then takes them as they are, and a body is given them in it. In the `background`, steps are made
+    which: `HingeLMC` then takes them as they are, and a body is given them in it. Where they are sparse rows, as those
+    of hashed text, `bag` says how many numbers networks see of one (`scores.bags`). In the `background`, steps are made
     by a thread while rounds go on: none waits, and the same seed is no longer the same run. Costs 4 E P (3 + 3) bytes
     for P weights of each, and 4 d `memory` for the rounds.
     """
@@ -88,11 +89,14 @@ class Networks(Part):
         image: Annotated[Sequence[int] | None, OneOf(ListOf(Integer(1, 10**6)), Instance(type(None)))] = None,
         device: Annotated[str, Choice(*NAMES)] = "cpu",
         body: Annotated[Module | None, Instance(Module, type(None))] = None,
+        bag: Annotated[int | None, OneOf(Integer(1, 10_000), Instance(type(None)))] = None,
     ) -> None:
         if body is not None and device == "cpu":
             raise ValueError("body needs device='torch:cpu' or 'torch:cuda': NumPy cannot compute a module")
         if body is not None and norm is not None:
             raise ValueError(f"norm={norm:g} is for perceptrons: what bounds the layers of a body is not known")
+        if bag is not None:
+            _refuse_beside_a_bag(sampler=sampler, norm=norm, background=background, image=image, device=device)
         self.n_networks = n_networks
         self.width = width
         self.depth = depth
@@ -107,12 +111,9 @@ class Networks(Part):
         self.background = background
         self.image = image
         self.device = device
-        self.body = None
+        self.bag = bag
         self._device()
-        if body is not None:
-            from marginbandits.scores.modules import taken
-
-            self.body = taken(body)
+        self.body = None if body is None else _taken(body)
 
     def as_data(self) -> dict[str, Any]:
         """The parameters as a file keeps them: of a body names, shapes and weights."""
@@ -121,6 +122,11 @@ class Networks(Part):
         from marginbandits.scores.modules import saved
 
         return {**self.parameters(), "body": saved(self.body)}
+
+    def refuse_a_bag(self) -> None:
+        """Raise a ValueError if they are for sparse rows."""
+        if self.bag is not None:
+            raise ValueError(f"networks must have no bag here, got bag={self.bag}: sparse rows are for HingeLMC")
 
     def _device(self) -> Device:
         """Where they compute; refused where it is not to be had."""
@@ -132,7 +138,27 @@ class Networks(Part):
             from marginbandits.scores.modules import Modules
 
             return Modules(self.body, self._device(), self.n_networks, n_inputs, n_outputs, self.image)
-        return Perceptrons(self.n_networks, (n_inputs, *[self.width] * self.depth, n_outputs))
+        return Perceptrons(self.n_networks, (self.bag or n_inputs, *[self.width] * self.depth, n_outputs))
+
+
+def _taken(body: Module) -> Any:
+    from marginbandits.scores.modules import taken
+
+    return taken(body)
+
+
+def _refuse_beside_a_bag(**given: Any) -> None:
+    reasons = {
+        "sampler": "a table that all share is no chain",
+        "norm": "the table has no bound",
+        "background": "the table moves in the round itself",
+        "image": "rows are sparse",
+        "device": "the table is NumPy's",
+    }
+    usual = {"sampler": "bootstrap", "norm": None, "background": False, "image": None, "device": "cpu"}
+    for name, reason in reasons.items():
+        if given[name] != usual[name]:
+            raise ValueError(f"{name}={given[name]!r} is not for networks with a bag: {reason}")
 
 
 class Layer(NamedTuple):
@@ -223,6 +249,11 @@ class Perceptrons:
                 )
                 slopes *= xp.sign(values[i])  # 0 or 1: where the unit was at work
         return xp.concat([xp.reshape(one, (-1,)) for one in parts[::-1]]) if room is None else room.gradient
+
+    def inward(self, parameters: Any, room: "Room") -> Any:
+        """What the gradient that `backward` left in `room` is in the rows, of all networks together: n x inputs."""
+        xp = namespace(parameters)
+        return xp.sum(xp.matmul(room.slopes[0], self.layers(parameters)[0].weights.mT), axis=0)
 
     def adopt(self, new: Small, before: "Perceptrons", old: Small, places: npt.NDArray[np.int64]) -> None:
         """Fill `new` with the weights of networks whose score of action `places[i]` is that of our i, if it is any."""

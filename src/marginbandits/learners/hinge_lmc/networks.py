@@ -10,7 +10,8 @@ beyond it, but would outweigh every width.
 
 Eight networks that were taught the same rounds agree about much that none of them has seen, so their deviation alone
 explores too little: which actions are tried at all is then a matter of the seed. The width of a ridge regression on the
-same features, which knows what was played where and nothing of what came of it, sees to that.
+same features, which knows what was played where and nothing of what came of it, sees to that. Where rows are sparse
+(`Networks(bag=…)`, `oracles.bagged`) its A is diagonal.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,9 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from marginbandits.contexts import Batch, dense
+from marginbandits.contexts import Batch, Rows, Sparse, dense
 from marginbandits.learners.early import Round
 from marginbandits.learners.hinge_lmc.diagnostics import Monitor, count
+from marginbandits.oracles.bagged import BaggedEnsemble
+from marginbandits.oracles.diagonal import DiagonalRidge
 from marginbandits.oracles.ensembles import Ensemble
 from marginbandits.oracles.ridge import Ridge
 from marginbandits.scores import Networks
@@ -47,8 +50,13 @@ class NetworkPosterior(Record):
         margin: float,
         precision: type[np.floating[Any]],
     ) -> None:
-        self.ensemble = Ensemble(recipe, n_features, n_blocks, seed=seed, surrogate=surrogate, margin=margin)
-        self.played = Ridge(n_blocks, n_features, RIDGE, precision)
+        of_rows = Ensemble if recipe.bag is None else BaggedEnsemble
+        self.ensemble = of_rows(recipe, n_features, n_blocks, seed=seed, surrogate=surrogate, margin=margin)
+        self.played: Ridge | DiagonalRidge = (
+            Ridge(n_blocks, n_features, RIDGE, precision)
+            if recipe.bag is None
+            else DiagonalRidge(n_blocks, n_features, RIDGE)
+        )
         self.monitor = Monitor()
         self._margin = margin
         self.attach(Journal())
@@ -64,34 +72,45 @@ class NetworkPosterior(Record):
 
     def all_scores(self, batch: Batch) -> Array:
         """Networks x actions of all contexts, laid out like the mask, as they count."""
-        found = self.ensemble.scores(dense(batch.rows))
+        found = self.ensemble.scores(batch.rows)
         scores = found.reshape(len(found), -1).astype(float)
         return np.asarray(np.clip(scores, -self._margin, self._margin) + BEYOND * scores)
 
     def scores(self, batch: Batch) -> tuple[Array, Array]:
         """Of each action: the mean of its score, and how far off that may be."""
-        scores = self.all_scores(batch)
+        return self._hopeful(batch, self.all_scores(batch))
+
+    def _hopeful(self, batch: Batch, scores: Array) -> tuple[Array, Array]:
         width = WIDTH * self._margin * np.sqrt(self.played.variance(batch))
         return scores.mean(0), SPREAD * scores.std(0) + width
 
     def learn(self, one: Batch, action: int, loss: float, probability: float, hope: float) -> None:
         """One round more."""
-        scores, (means, deviations) = self.all_scores(one), self.scores(one)
+        scores = self.all_scores(one)
+        means, deviations = self._hopeful(one, scores)
         agreement = float((scores.argmax(1) == (means + hope * deviations).argmax()).mean())
         score = float(means[action]) / self._margin
         hinge = loss * max(1.0 + score, 0.0) + (1.0 - loss) * max(1.0 - score, 0.0)
         seen = self.monitor
         count(seen.bins, seen.state, seen.weights, agreement, hinge, 1.0 / probability, seen.before, self.journal.stamp)
-        rows, at, block = dense(one.rows), one.row(action), one.block(action)
-        self.played.learn(self.played._like(rows), at, block, 0.0)
-        self.ensemble.learn(rows[at], block, loss)
+        rows, at, block = one.rows, one.row(action), one.block(action)
+        self._play(rows, at, block)
+        self.ensemble.learn(rows[at] if isinstance(rows, np.ndarray) else rows.take(np.array([at])), block, loss)
+
+    def _play(self, rows: Rows, at: int, block: int) -> None:
+        if isinstance(self.played, Ridge):
+            self.played.learn(self.played._like(rows), at, block, 0.0)
+        else:
+            assert isinstance(rows, Sparse)
+            self.played.learn(rows, at, block, 0.0)
 
     def relearn(self, rounds: Iterable[Round]) -> None:
         """What the rows of the first rounds are in the scales of today; the last of these is not learnt yet."""
         found = [(dense(one.rows), one.row(action), one.block(action)) for one, action, _, _ in rounds][:-1]
+        assert isinstance(self.played, Ridge)  # sparse rows are not learnt anew
         self.played.begin()
         for i, (rows, at, block) in enumerate(found):
-            self.played.learn(self.played._like(rows), at, block, 0.0)
+            self._play(rows, at, block)
             self.ensemble.rescale(len(found) - i, rows[at])
 
     def fields(self) -> Mapping[str, Field]:

@@ -39,15 +39,17 @@ from marginbandits import laws
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.factors import square_norm
 from marginbandits.features import MaybeFeatures, Standardise
+from marginbandits.held import chance
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.early import Round
 from marginbandits.learners.hinge_lmc import faithful
 from marginbandits.learners.hinge_lmc.diagnostics import Monitor, RunDiagnostics
 from marginbandits.learners.hinge_lmc.files import REPLAYED, relearn, without_young_blocks
 from marginbandits.learners.hinge_lmc.networks import NetworkPosterior
-from marginbandits.learners.hinge_lmc.rounds import LastRound, learn_one, n_normals, play_one
-from marginbandits.learners.hinge_lmc.wide import WIDE_ROUNDS, WidePosterior
+from marginbandits.learners.hinge_lmc.rounds import VECTORS, LastRound, learn_one, n_normals, play_one, pointed
+from marginbandits.learners.hinge_lmc.wide import WIDE_ROUND, WidePosterior
 from marginbandits.learners.options import MaybeActionCount, Options
+from marginbandits.learners.swift import compiled_rounds
 from marginbandits.normals import fill
 from marginbandits.oracles.chains import Chains, chains
 from marginbandits.oracles.ridge import Ridge
@@ -85,7 +87,7 @@ class HingeLMC(Learner):
     changes_actions = True
     takes_sparse = True
     from_theory = staticmethod(faithful.from_theory)
-    _compiled: ClassVar[Any] = WIDE_ROUNDS
+    _compiled: ClassVar[Any] = compiled_rounds(dense=VECTORS, sparse=WIDE_ROUND)
 
     @validated
     def __init__(
@@ -113,7 +115,7 @@ class HingeLMC(Learner):
             bare = scores is not None and scores.body is not None
             features = Standardise(bias=False) if bare else "fourier" if scores is None else "raw"
         super().__init__(n_actions, features=features, **options)
-        self.takes_sparse = scores is None
+        self.takes_sparse = scores is None or scores.bag is not None
         self._reader.image = None if scores is None else scores.image
         self.scores = scores
         self.surrogate = surrogate
@@ -131,13 +133,16 @@ class HingeLMC(Learner):
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         n_blocks = 1 if shape.shared else self.n_actions
         self._squared = self.surrogate != "hinge"
-        self._wide = WidePosterior(n_blocks, n_features, self.regularisation) if shape.sparse else None
-        self._networks = None
+        self._networks = self._wide = None
+        if shape.sparse and self.scores is None:
+            self._wide = WidePosterior(n_blocks, n_features, self.regularisation)
         if self._wide is not None:
             return {"wide": self._wide}
         # What is named has scales of its own, and columns of about one: single precision is enough for it.
         number = np.float32 if isinstance(self.features, str) else np.float64
         if self.scores is not None:
+            if self.scores.bag is not None and not shape.sparse:
+                raise ValueError(f"bag={self.scores.bag} is for sparse rows, or names and values, got dense features")
             self._networks = NetworkPosterior(
                 self.scores,
                 n_blocks,
@@ -166,15 +171,25 @@ class HingeLMC(Learner):
             "particles": Field(self._particles, per_block=True),
         }
 
+    @property
+    def noisy(self) -> int:  # type: ignore[override]  # as many as a round of particles takes
+        """Normal draws of a round."""
+        return 0 if self._wide is not None else n_normals(self.n_particles, self.moves, self._particles.shape[2])
+
+    def _may_hasten(self) -> bool:
+        return self._networks is None and super()._may_hasten()
+
     def _arrays(self) -> tuple[Any, ...]:
         wide = self._wide
-        assert wide is not None  # others have no compiled rounds
+        if wide is None:
+            state, row = self._all(), np.empty((1, self._particles.shape[2]))
+            return state, self.smoothing, *pointed(row, self.n_actions, np.empty(self.noisy), state)
         learning = wide.mean, wide.precision, wide.rounds, self.margin, self._squared
         return *learning, self.hope * self.temperature, self.smoothing, *np.empty((2, self.n_actions))
 
     def _scatter(self) -> None:
         """Particles as they are before any round: draws of the Gaussian part."""
-        self._rng.standard_normal(dtype=self._particles.dtype, out=self._particles)
+        fill(chance(self._rng), self._particles.reshape(-1))
         self._particles *= self.temperature / math.sqrt(self.regularisation)
 
     def _anew(self, rounds: Iterable[Round], *newest: Any) -> None:
@@ -186,8 +201,7 @@ class HingeLMC(Learner):
         for part in (self._ridge, self._reservoir, self._pull, self._monitor):
             part.begin()
         self._scatter()
-        for one in rounds:
-            self._update(*one)
+        self._absorb(rounds, -1)  # the loop has kept everything
 
     def _fields(self) -> Mapping[str, Field]:
         if self._forgetting is not None or not self._has_particles:
@@ -249,13 +263,17 @@ class HingeLMC(Learner):
         if self._networks is not None:
             self._networks.learn(one, action, loss, probability, self.hope)
             return
-        given = dense(one.rows), one.shared, len(one.mask), action, loss, probability, self._normals()
-        learn_one(*given, self._all(), self._journal.stamp)
+        self._absorb([(one, action, loss, probability)], self._journal.stamp)
+
+    def _absorb(self, rounds: Iterable[Round], stamp: int) -> None:
+        state = self._all()
+        for one, action, loss, probability in rounds:
+            given = dense(one.rows), one.shared, len(one.mask), action, loss, probability, self._normals()
+            learn_one(*given, state, stamp)
 
     def _normals(self) -> Array:
         """The draws of one round."""
-        _, n, d = self._particles.shape
-        drawn = np.empty(n_normals(n, self.moves, d))
+        drawn = np.empty(self.noisy)
         fill(self._source(), drawn)
         return drawn
 

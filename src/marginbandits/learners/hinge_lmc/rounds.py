@@ -7,7 +7,10 @@
 
 What chance decides comes as standard normals, `n_normals` of them in every round, whatever it does with them: so the
 draws of many rounds can be made at once. One for each particle, its nudge; one for the reservoir; then the noise of the
-particles that step. What a round changes is kept as it was, by each part for itself and here in `LastRound`.
+particles that step. What a round changes is kept as it was, by each part for itself and here in `LastRound`, unless it
+is never to be taken back.
+
+`VECTORS` are compiled rounds (`learners.swift`) of vectors. They call these two where they are, because they are long.
 """
 
 import math
@@ -17,16 +20,19 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.compiled import kernel
+from marginbandits.held import chance
 from marginbandits.laws import greedy_over_floor
 from marginbandits.learners.hinge_lmc.diagnostics import count
+from marginbandits.normals import fill
 from marginbandits.oracles.ridge import learn_row
+from marginbandits.pointed import Pointed, called
 from marginbandits.reservoir import put, stretch
 from marginbandits.samplers.particles import absorb, langevin_step, scores_of
 from marginbandits.samplers.stored_pull import FARTHEST, StoredPull, forget, refresh
 from marginbandits.state import Field, Journal, Record
 from marginbandits.types import Array, Mask
 
-__all__ = ["LastRound", "learn_one", "n_normals", "play_one", "stands_for"]
+__all__ = ["VECTORS", "LastRound", "learn_one", "n_normals", "play_one", "pointed", "stands_for"]
 
 Places = npt.NDArray[np.int64]
 
@@ -124,7 +130,7 @@ def learn_one(
 ) -> None:
     """All that a round changes, in the order of the module's first lines; `state` is what it is learnt by, and changes.
 
-    What it changes is kept as it was, under the stamp.
+    What it changes is kept as it was, under the stamp; not where that is below 0.
     """
     margin, squared, hope, temperature, step, moves, minibatch = state[:7]
     models, model_before, model_changed, model_room = state[7:11]
@@ -142,7 +148,7 @@ def learn_one(
     count(bins, bin_now, weights, agreement(scores, hope), hinge, 1.0 / probability, bins_before, stamp)
 
     own, pull, own_slopes = particles[block], total[block], slopes[block]
-    for k in range(n):
+    for k in range(n if stamp >= 0 else 0):
         for j in range(d):
             particles_before[k, j], total_before[k, j] = own[k, j], pull[k, j]
     for j in range(d):
@@ -163,7 +169,7 @@ def learn_one(
     start, end = stretch(following, block, held, minibatch)
     places[0], places[1], places[2], places[3], places[4] = stamp, block, slot, first, last
     places[5], places[6] = start, end
-    for k in range(first, last):
+    for k in range(first, last if stamp >= 0 else first):
         for i in range(start, end):
             slopes_before[k, 1 + i - start] = own_slopes[k, i]
     own_rows, own_losses = kept_rows[block], kept_losses[block]
@@ -177,3 +183,43 @@ def learn_one(
     model, weight = models[block], stands_for(seen[block], size, d)
     most = FARTHEST * held * weight
     langevin_step(own[first:last], model[d], model, pull[first:last], weight, most, step, temperature, noise)
+
+
+# For compiled rounds of vectors; their state is what `learn_one` has, how much is smoothed, and `pointed`.
+
+
+def pointed(row: Array, n_actions: int, noise: Array, state: tuple[Any, ...]) -> tuple[Pointed, Pointed, Pointed]:
+    """Where the machine code of `play_one`, `learn_one` and `fill` is, for such a row and such a state."""
+    everyone, mask = np.array([0, n_actions]), np.ones(n_actions, bool)
+    hope, particles = state[2], state[17]
+    playing = row, False, everyone, mask, particles, hope, 0.0, np.empty(n_actions)
+    return (
+        Pointed(play_one, playing),
+        Pointed(learn_one, (row, False, n_actions, 0, 0.0, 1.0, noise, state, -1)),
+        Pointed(fill, (chance(np.random.default_rng()), noise)),
+    )
+
+
+@kernel
+def _law_of_vector(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
+    learnt, smoothing, play, _, _ = state
+    hope, particles, weights = learnt[2], learnt[17], learnt[26]
+    floor = smoothing / (mask.shape[0] * math.sqrt(max(weights[0], 1.0)))
+    return bool(called(play, (values.reshape((1, -1)), False, starts, mask, particles, hope, floor, law)))
+
+
+@kernel
+def _learn_vector(
+    columns: Places, values: Array, action: int, loss: float, probability: float, mask: Mask, noise: Array, state: Any
+) -> None:
+    learnt, _, _, learn, _ = state
+    row = values.reshape((1, -1))
+    called(learn, (row, False, mask.shape[0], action, loss, probability, noise, learnt, -1))
+
+
+@kernel
+def _draw(source: Any, noise: Array, state: Any) -> None:
+    called(state[4], (source, noise))
+
+
+VECTORS = _law_of_vector, _learn_vector, _draw

@@ -26,13 +26,12 @@ import numpy.typing as npt
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch, Sparse
 from marginbandits.laws import greedy_over_floor
-from marginbandits.learners.swift import compiled_rounds
 from marginbandits.oracles.diagonal import PRIOR, Diagonal, clipped, score_one
 from marginbandits.samplers.particles import absorb
 from marginbandits.state import Field
 from marginbandits.types import Array, Mask
 
-__all__ = ["WIDE_ROUNDS", "WidePosterior"]
+__all__ = ["WIDE_ROUND", "WidePosterior"]
 
 SPREAD = 5.0
 Places = npt.NDArray[np.int64]
@@ -80,7 +79,7 @@ def _learn_one(
     _absorb_filled(means[action], precisions[action], columns, values, loss, margin, squared)
 
 
-WIDE_ROUNDS = compiled_rounds(sparse=(_law_one, _learn_one))
+WIDE_ROUND = _law_one, _learn_one
 
 
 class WidePosterior(Diagonal):

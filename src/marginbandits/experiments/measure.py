@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from marginbandits.environments.base import Oblivious
 from marginbandits.experiments.simulate import simulate
@@ -18,7 +19,7 @@ from marginbandits.experiments.sources import Data
 from marginbandits.learners.base import Learner
 from marginbandits.types import Array
 
-__all__ = ["METRICS", "measure", "play"]
+__all__ = ["METRICS", "judged", "measure", "play"]
 
 METRICS = (
     *("loss", "uniform_loss", "best_action_loss", "linear_policy_loss", "smallest_probability"),
@@ -44,13 +45,21 @@ def measure(learner: Learner, environment: Oblivious) -> tuple[Array, dict[str, 
     start = time.perf_counter()
     trace = simulate(learner, environment)
     seconds = time.perf_counter() - start
-    return trace.losses, {
-        "loss": float(trace.losses.mean()),
-        "uniform_loss": float(environment.losses.mean()),
-        "best_action_loss": float(environment.losses.mean(0).min()),
-        "smallest_probability": float(trace.probabilities.min()),
-        "effective_sample_share": _effective_sample_share(trace.laws),
-        "rounds_per_second": len(trace.losses) / seconds,
+    return trace.losses, judged(trace.actions, trace.laws, environment.losses, seconds, learner)
+
+
+def judged(
+    actions: npt.NDArray[np.int64], laws: Array, losses: Array, seconds: float, learner: Learner
+) -> dict[str, float]:
+    """What was played of a learner, by name; `losses` are those of all actions."""
+    rounds = np.arange(len(actions))
+    return {
+        "loss": float(losses[rounds, actions].mean()),
+        "uniform_loss": float(losses.mean()),
+        "best_action_loss": float(losses.mean(0).min()),
+        "smallest_probability": float(laws[rounds, actions].min()),
+        "effective_sample_share": _effective_sample_share(laws),
+        "rounds_per_second": len(actions) / seconds,
         "state_bytes": float(sum(array.nbytes for array in learner.state().values())),
     }
 

@@ -8,9 +8,9 @@ With H the entropy and I(α, β) = ∫ √H, for losses with Σ E<s, ℓ>² <= V
     hinge     μKT + (1/K){4√2 (1 + B/γ) K √(T H(β/2)) + 8(1 + B/γ) H(β/2)/μ + (1/γ)(3e²αKT + 24e √(KT/μ) I(α, β))}
 
 The ramp's is over inf_f L^γ(f), the hinge's over (1/K) inf_f Σ <ℓ, ψ(f)>. No algorithm is known that attains them: the
-full-information learner exists by a minimax argument. Parameters left out are chosen best: α in closed form, where
-H(α) = e²KTμ/64; β and μ by search. Foster & Krishnamurthy (2018), Theorems "chaining_v3", "chaining_ramp" and
-"chaining_hinge", the last re-derived (erratum E19).
+full-information learner exists by a minimax argument, whose printed proof has slips that its constants survive (errata
+E27 to E29). Parameters left out are chosen best: α in closed form, where H(α) = e²KTμ/64; β and μ by search. Foster &
+Krishnamurthy (2018), Theorems "chaining_v3", "chaining_ramp" and "chaining_hinge", the last re-derived (erratum E19).
 
 >>> from marginbandits.theory.entropy import Power
 >>> bound = margin_ramp(Power(1.0), Game(n_actions=2, horizon=10**6, margin=0.5))

@@ -14,9 +14,21 @@ Every cell and value has a Hedge over the values within reach one level down. Wi
             + Σ_{m<M} 2 √(v_m ln n_m 2^{p(m+1)} T)      n_m values within reach
     v_m = tail_m² ((K - 1)/μ + 1/(1 - (K - 1)μ))
 
-Hedge at rates η_t = √(ln n/(v t)) pays 2 √(v t ln n) for charges of second moment v; cells share T rounds, and
-Cauchy-Schwarz adds them up. In T that is T^{p/(p+1)} for p > 2 and T^{2/3} for p <= 2, up to a logarithm at p = 2. With
-every loss told (`feedback="full"`) there is no μ, and charges are at most tail_m: T^{(p-1)/p} for p > 2, √T below.
+The derivation, which is reconstructed; `tests/test_hier_exp4.py` checks each step as numbers, with controls:
+
+1. Play (1 - Kμ)P + μ, P the root's prediction, loses at most μK more than P a round.
+2. v_0, …, v_M, the values nearest to g at the centres of the context's cells c_0, …, c_M, are a path of the tree, and
+   its leaf loses at most ½(β_M + e_M) more than g.
+3. ℓ̂ is unbiased, and with P_m the prediction of the path's node (c_{m+1}, v_m), P_M = v_M, what the root pays over the
+   leaf is <P - P_0, ℓ̂> + Σ_{m<M} <P_m - P_{m+1}, ℓ̂>, the regrets of the path's nodes, of which every cell has one.
+4. A Hedge with charges c >= 0 and rates that fall, η_s = √(ln n/(v s)) at its s-th round, pays at most
+   ln n/η_S + Σ η_s/2 Σ q c² over S rounds, which is 2 √(v S ln n) in expectation where E Σ q c² <= v.
+5. Charges are differences, c = <P' - min P', ℓ̂> <= tail_m ℓ(a)/p(a) for the predictions P' of a node's children, whose
+   second moment is at most tail_m² Σ 1/p(a) <= v_m. At the root Σ q P'(a)² <= P(a) gives K/(1 - Kμ) instead.
+6. Cells of a level share T rounds: Σ √S_c <= √(2^{p(m+1)} T), by Cauchy-Schwarz.
+
+In T that is T^{p/(p+1)} for p > 2 and T^{2/3} for p <= 2, up to a logarithm at p = 2. With every loss told
+(`feedback="full"`) there is no μ, and charges are at most tail_m: T^{(p-1)/p} for p > 2, √T below.
 
 Cesa-Bianchi, Gaillard, Gentile & Gerchinovitz (2017) chain over real actions with losses Lipschitz in them, for which
 T^{(p+1)/(p+2)} is cited with one-point feedback; here actions are finite and loss is linear in the policy, and the

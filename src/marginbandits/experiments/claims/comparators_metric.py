@@ -163,9 +163,9 @@ class System:
 
 
 SYSTEMS: Mapping[str, System] = {
-    "contextual zooming": System("Σ_r N_r (c² ln T/r² + 1) min(14 r, Δ)", _zooming, (30_000, 45_000, 60_000, 120_000)),
+    "contextual zooming": System("Σ_r N_r (c² ln T/r² + 1) min(14 r, Δ)", _zooming, (30_000, 45_000, 60_000, 240_000)),
     "hierarchical weights": System(
-        "μKT + ½(β_M + e_M)T + Σ 2√(v_m ln n_m 2^{p(m+1)} T)", _hierarchical, (30_000, 40_000, 60_000, 120_000)
+        "μKT + ½(β_M + e_M)T + Σ 2√(v_m ln n_m 2^{p(m+1)} T)", _hierarchical, (30_000, 40_000, 60_000, 240_000)
     ),
     "ramp weights on a cover, p = 1": System(
         "K √(2T ln N)", partial(_cover, p=1, surrogate="ramp", early=0.0), (1000, 4000, 8000, 64_000)

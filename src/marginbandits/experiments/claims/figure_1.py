@@ -17,13 +17,14 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from marginbandits.experiments.claims.claim import Chart, Claim, Finding, Line, Parameters, Results, verdict
+from marginbandits.experiments.claims.figures import exponent_curves
 from marginbandits.experiments.claims.measuring import control
 from marginbandits.experiments.marks import PALETTE
 from marginbandits.experiments.svg import Axis
 from marginbandits.experiments.svg import Line as Curve
 from marginbandits.theory import Bound, Game, Power, entropy_growth, exponents, margin_ramp
 
-__all__ = ["CLAIM", "exponent_curves"]
+__all__ = ["CLAIM"]
 
 TOLERANCE = 0.01
 """What logarithms leave of a slope at T = 10^60."""
@@ -135,16 +136,6 @@ def judge(results: Results) -> Finding:
         "p = 2, where the exponent changes course."
     )
     return Finding(lines, charts, [note])
-
-
-def exponent_curves(largest: float) -> list[Curve]:
-    """The three lines of Figure 1, up to some p."""
-    p = np.linspace(0.0, largest, 161)
-    names = {"margin": "margin, this paper", "full": "full information", "square": "square loss"}
-    return [
-        Curve(words, p, [exponents(one)[name] for one in p], colour)
-        for (name, words), colour in zip(names.items(), PALETTE, strict=False)
-    ]
 
 
 def _marks(low: float, high: float) -> list[tuple[float, str]]:

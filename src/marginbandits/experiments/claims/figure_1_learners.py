@@ -4,8 +4,10 @@ The curves are of bounds, and the margin's is of a theorem without a learner. Th
 
     "leader"    Lipschitz follow-the-leader            p/(p+1), for p < 2 2/3 (E17): the margin's from p = 2 on
     "smooth"    SmoothFTL over linear scores, p = 2    2/3: the margin's
+    "chained"   hierarchical weights                   p/(p+1), for p < 2 2/3: the margin's from p = 2 on
     "weights"   exponential weights on cells           (p+1)/(p+2): the square loss'
     "binning"   upper confidence on cells              (p+1)/(p+2): the square loss'
+    "zooming"   contextual zooming                     (p+1)/(p+2): the square loss'
 
 and nobody claims the margin's (p+2)/(p+4) below p = 2, nor full information's. Weights are over all 2^m policies that
 are constant on m = k^p cells, which cover the 1-Lipschitz ones of the unit cube (under 4 times the largest coordinate)
@@ -18,7 +20,8 @@ always, right of 3/4 the other way round, and in between both lose half of the t
 
 A measured exponent is the slope of log mean regret on log T over these T, of this law. It is no limit. The leader and
 SmoothFTL play at random as much as their bound has it, and weights learn in every cell anew: they are to grow like
-their bounds. Binning is to grow no faster, for there is a gap.
+their bounds. Binning and zooming are to grow no faster, for there is a gap; nor is the hierarchy, whose depth and
+whose μ go by whole steps, and whose bound over these T has not come down to its exponent.
 """
 
 import math
@@ -28,7 +31,6 @@ from typing import TypeAlias
 import numpy as np
 
 from marginbandits.evaluation import Interval
-from marginbandits.experiments.claims import smooth_ftl
 from marginbandits.experiments.claims.claim import (
     Chart,
     Claim,
@@ -39,58 +41,79 @@ from marginbandits.experiments.claims.claim import (
     Results,
     bootstrapped,
 )
-from marginbandits.experiments.claims.figure_1 import exponent_curves
-from marginbandits.experiments.claims.judging import bounded, exponent, grows
-from marginbandits.experiments.claims.lipschitz import learner_of, world
-from marginbandits.experiments.claims.many_cells import product_weights
+from marginbandits.experiments.claims.figures import exponent_curves
+from marginbandits.experiments.claims.judging import bounded, exponent, grows, reach
 from marginbandits.experiments.claims.measuring import NOTHING, limits, played, with_broken
+from marginbandits.experiments.claims.rounds import (
+    on_the_cube,
+    product_weights,
+    regret_of,
+    smoothed,
+    two_sided,
+    uniform_regret,
+)
 from marginbandits.experiments.marks import PALETTE
 from marginbandits.experiments.svg import Axis
 from marginbandits.experiments.svg import Line as Curve
-from marginbandits.theory import Bound, Game, lipschitz_ftl, lipschitz_references
+from marginbandits.learners import ContextualZooming, HierExp4, Learner
+from marginbandits.scores import Cube
+from marginbandits.theory import Bound, Game, ftl_rate, lipschitz_ftl, lipschitz_references
 
 __all__ = ["CLAIM", "cells_of", "on_cells", "promised"]
 
 NAMES = {
     "leader": "Lipschitz leader",
     "smooth": "SmoothFTL",
+    "chained": "hierarchical weights",
     "weights": "exponential weights on cells",
     "binning": "binning",
+    "zooming": "contextual zooming",
 }
+ON_CELLS = ("weights", "binning", "zooming")
+AT_MOST = ("chained", "binning", "zooming")
 WIDEST = 1.0
 
 
 def measure(learner: str, p: int, T: int, seed: int, broken: str = "") -> Mapping[str, float]:
     """Expected regret of one run, and its bound: an order but for the weights'."""
     if learner == "smooth":
-        found = smooth_ftl.measure("T", "proof", T, 1.0, seed, broken)
-        return {"regret": found["regret"], "bound": found["rate"]}
-    env, means = world(p, T, seed, WIDEST)
-    best = float(means.min(1).sum())
+        margin = 1.0 / (2.0 * 3.0**0.5)  # the widest for three actions
+        regret, _ = smoothed(T, seed, K=3, d=2, margin=margin, noise=0.1, broken=broken)
+        return {"regret": regret, "bound": ftl_rate(2.0, Game(3, T, margin)).value}
+    env, means = two_sided(p, T, seed, WIDEST)
     if learner == "weights":
         regret = on_cells(cells_of(p, T), p, T, seed, told=broken != NOTHING)
-        return {"regret": regret, **limits(promised(p), T, float(means.mean(1).sum()) - best)}
-    laws = played(learner_of(learner, p, T, seed), env, broken).laws
-    regret = float((laws * means).sum()) - best
+        return {"regret": regret, **limits(promised(p), T, uniform_regret(means))}
+    agent = _agent(learner, p, T, seed)
+    regret = regret_of(played(agent, env, broken).laws, means)
+    if isinstance(agent, HierExp4):
+        return {"regret": regret, "bound": agent.bound().value}
     order = T ** lipschitz_references(float(p))["binning"]
     return {"regret": regret, "bound": lipschitz_ftl(float(p), Game(2, T, 1.0)).value if learner == "leader" else order}
 
 
+def _agent(learner: str, p: int, T: int, seed: int) -> Learner:
+    space = Cube([0.0] * p, [1.0] * p, lipschitz=4.0)
+    if learner == "chained":
+        return HierExp4(2, space=space, horizon=T, seed=seed)
+    if learner == "zooming":
+        return ContextualZooming(2, space=space, horizon=T, seed=seed)
+    return on_the_cube(learner, p, T, seed)
+
+
 def on_cells(k: int, p: int, T: int, seed: int, *, told: bool = True) -> float:
     """Expected regret of exponential weights over all policies on k^p cells."""
-    env, means = world(p, T, seed, WIDEST)
+    env, means = two_sided(p, T, seed, WIDEST)
     cells = np.minimum((env.contexts * k).astype(np.int64), k - 1) @ (k ** np.arange(p))
     second = product_weights(cells, env.losses * told, k**p, np.random.default_rng([seed, k, T]).random(T))
-    return float((np.stack([1.0 - second, second], 1) * means).sum() - means.min(1).sum())
+    return regret_of(np.stack([1.0 - second, second], 1), means)
 
 
 def promised(p: int) -> Callable[[int], Bound]:
     """What exponential weights on cells are promised for T rounds."""
 
     def bound(T: int) -> Bound:
-        k = cells_of(p, T)
-        terms = {"weights": math.sqrt(4.0 * T * k**p * math.log(2.0)), "cells": T / k}
-        return Bound("exponential weights on cells", terms, T)
+        return Bound("exponential weights on cells", _terms(cells_of(p, T), p, T), T)
 
     return bound
 
@@ -98,8 +121,11 @@ def promised(p: int) -> Callable[[int], Bound]:
 def cells_of(p: int, T: int) -> int:
     """k, for which the bound is least: cells along each side."""
     best = math.pow(math.sqrt(T / math.log(2.0)) / p, 2.0 / (p + 2.0))  # where its derivative is 0
-    each = {k: math.sqrt(4.0 * T * k**p * math.log(2.0)) + T / k for k in (max(1, math.floor(best)), math.ceil(best))}
-    return min(each, key=lambda k: each[k])
+    return min((max(1, math.floor(best)), math.ceil(best)), key=lambda k: sum(_terms(k, p, T).values()))
+
+
+def _terms(k: int, p: int, T: int) -> Mapping[str, float]:
+    return {"weights": math.sqrt(4.0 * T * k**p * math.log(2.0)), "cells": T / k}
 
 
 Grids: TypeAlias = Mapping[str, Mapping[int, tuple[int, ...]]]
@@ -107,20 +133,24 @@ Grids: TypeAlias = Mapping[str, Mapping[int, tuple[int, ...]]]
 QUICK: Grids = {
     "leader": {1: (256, 1024, 4096), 2: (256, 1024, 4096), 3: (128, 512, 1024)},
     "smooth": {2: (256, 1024, 4096)},
+    "chained": dict.fromkeys((1, 2, 3), (256, 1024, 2048)),
     "weights": dict.fromkeys((1, 2, 3), (4096, 16_384, 65_536)),
     "binning": dict.fromkeys((1, 2, 3), (256, 1024, 4096)),
+    "zooming": dict.fromkeys((1, 2, 3), (256, 1024, 2048)),
 }
 FULL: Grids = {
     "leader": {1: (1024, 4096, 16_384), 2: (1024, 4096, 16_384), 3: (512, 2048, 8192)},
     "smooth": {2: (1024, 4096, 16_384)},
+    "chained": dict.fromkeys((1, 2, 3), (4096, 16_384, 65_536)),
     "weights": dict.fromkeys((1, 2, 3), (4096, 32_768, 262_144, 1_048_576)),
     "binning": dict.fromkeys((1, 2, 3), (1024, 4096, 16_384)),
+    "zooming": dict.fromkeys((1, 2, 3), (4096, 16_384, 65_536)),
 }
 
 
 def units(quick: bool) -> list[Parameters]:
-    """T over a factor of 16 and more; the programs of the leader at p = 3 are slow, so that it ends early."""
-    return _planned(QUICK if quick else FULL, 5 if quick else 8)
+    """T over a factor of 8, in full of 16; the programs of the leader at p = 3 are slow, so that it ends early."""
+    return _planned(QUICK if quick else FULL, 4 if quick else 8)
 
 
 def _planned(grids: Grids, seeds: int) -> list[Parameters]:
@@ -134,9 +164,10 @@ def _planned(grids: Grids, seeds: int) -> list[Parameters]:
 
 
 def _untold(quick: bool) -> list[Parameters]:
-    """Weights for as long as their bound takes to say something for p = 1."""
-    short: Grids = {learner: dict.fromkeys(each, (256, 1024)) for learner, each in QUICK.items()}
-    return with_broken(_planned({**short, "weights": dict.fromkeys((1, 2, 3), (4096, 16_384))}, 3), NOTHING)
+    """Weights for as long as their bound takes to bite for p = 1, the hierarchy until its own is not linear."""
+    short: Grids = {name: dict.fromkeys(each, (256, 1024)) for name, each in QUICK.items() if name != "chained"}
+    runs = _planned({**short, "weights": dict.fromkeys((1, 2, 3), (4096, 16_384))}, 3)
+    return with_broken([*runs, *_planned({"chained": dict.fromkeys((1, 2, 3), (2048, 8192))}, 2)], NOTHING)
 
 
 def judge(results: Results) -> Finding:
@@ -170,18 +201,17 @@ def judge(results: Results) -> Finding:
 
 def _line(learner: str, p: int, found: Interval, runs: Results) -> Line:
     T, square = runs.each("T"), lipschitz_references(float(p))["binning"]
-    on_cells = learner in ("weights", "binning")
+    on_cells, at_most = learner in ON_CELLS, learner in AT_MOST
     claimed = square if on_cells else max(2.0 / 3.0, p / (p + 1.0))
-    curve = (
-        "the square loss' curve" if on_cells else "the margin's curve" if p >= 2 else "above the margin's 0.600: E17"
-    )
+    curve = "the square loss' curve" if on_cells else "the margin's curve" if p >= 2 else "above the margin's 0.600"
+    curve += ": E17" * (learner == "leader" and p < 2)
     return grows(
         f"Figure 1 at p = {p}, by {NAMES[learner]}",
-        f"{'no faster than' if learner == 'binning' else 'like'} its bound, T^{claimed:.3f}, {curve}",
+        f"{'no faster than' if at_most else 'like'} its bound, T^{claimed:.3f}, {curve}",
         {"": (found, exponent(runs, "T"))},
-        rival=1.0 if on_cells or p < 2 else square,
-        where=f"T from {min(T):,} to {max(T):,}",
-        both=learner != "binning",
+        rival=1.0 if on_cells or at_most or p < 2 else square,
+        where=reach(runs),
+        both=not at_most,
         span=max(T) / min(T),
     )
 
@@ -190,7 +220,7 @@ def _figure(each: Mapping[tuple[str, int], Interval]) -> Chart:
     """Dots and intervals over the curves, each learner's a little to the side."""
     dots, legend = [], []
     for place, (learner, name) in enumerate(NAMES.items()):
-        colour, aside = PALETTE[3 + place], 0.09 * (place - 1.5)
+        colour, aside = (*PALETTE[3:], PALETTE[0])[place], 0.08 * (place - 2.5)
         mine = {p + aside: one for (who, p), one in each.items() if who == learner}
         dots += [Curve(name, [p], [one.mean], colour, dots=True) for p, one in mine.items()]
         dots += [Curve(f"{name}, interval", [p, p], [one.low, one.high], colour) for p, one in mine.items()]

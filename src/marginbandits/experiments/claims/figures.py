@@ -7,8 +7,9 @@ import numpy as np
 from marginbandits.experiments.claims.claim import Chart, Results
 from marginbandits.experiments.marks import PALETTE
 from marginbandits.experiments.svg import Axis, Line
+from marginbandits.theory import exponents
 
-__all__ = ["curves", "growth"]
+__all__ = ["curves", "exponent_curves", "growth"]
 
 
 def growth(
@@ -47,3 +48,13 @@ def curves(title: str, lines: Sequence[Line], x: Axis, y_label: str, *, log_y: b
     """Lines as they are, on a vertical axis that holds them all."""
     down = Axis.of([float(y) for line in lines for y in np.asarray(line.y)], y_label, log=log_y)
     return Chart(title, lines, x, down, lines)
+
+
+def exponent_curves(largest: float) -> list[Line]:
+    """The three lines of Figure 1, up to some p."""
+    p = np.linspace(0.0, largest, 161)
+    names = {"margin": "margin, this paper", "full": "full information", "square": "square loss"}
+    return [
+        Line(words, p, [exponents(one)[name] for one in p], colour)
+        for (name, words), colour in zip(names.items(), PALETTE, strict=False)
+    ]

@@ -59,7 +59,7 @@ def units(quick: bool) -> list[Parameters]:
 
 
 def _few(quick: bool) -> list[Parameters]:
-    return _planned([(2000, 2)])
+    return _planned([(2000, 4)])
 
 
 def _planned(sizes: Iterable[tuple[int, int]]) -> list[Parameters]:

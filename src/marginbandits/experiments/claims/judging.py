@@ -4,14 +4,17 @@ A bound *bites* on rounds where uniform play would break it: where it is below `
 would have had there (or, if an adversary reacts to it, whoever is certain of an action). Only cells where it bites are
 judged. A setting that has none is named with the T from which its bound would bite, which is looked for in the bound
 itself, against the mean over seeds. If no setting has one, the verdict is "does not bite", or "vacuous" where the bound
-is T or more in all of them, which nothing could exceed. Bounds are on expected regret: the mean over seeds, its 95%
-interval included, must lie below in every cell that is judged; where a claim says so, a share of single runs must, too.
+is T or more in all of them, which nothing could exceed. Bounds are on expected regret: the 95% interval of the mean
+over seeds must lie below in every cell that is judged; all of it above *fails*, and anything else is *undecided*. Where
+a claim says so, a share of single runs must lie below, too, by the same rule for the interval of that share.
 
 An exponent is compared with that of the bound over the same T, not with a round number. That it is at most that *holds*
 if its whole interval is, up to a tolerance; it is *not seen* if its whole interval is above, and *undecided* otherwise,
 so that fewer seeds never help. The tolerance is `TOLERANCE`, or half of the distance to a rival's exponent where that
 is less: the exponent that would make the claim worthless (linear growth, or the rate that the paper improves on).
-Where a claim has two sides ("grows like"), an interval that reaches further below says that the upper side holds.
+Where a claim has two sides ("grows like"), an interval that reaches further below says that the upper side holds. That
+one thing grows faster than another, and that something grows at least so fast, is judged by the same tolerance:
+`apart` and `at_least`.
 
 A verdict that could not have fallen is none. An exponent is undecided at best where the grid spans less than a factor
 of `SHORTEST`, where the interval is so wide that growth like the rival's would have reached down to the bound's, and
@@ -33,12 +36,30 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from scipy import stats
+
 from marginbandits.evaluation import Interval
 from marginbandits.experiments.claims.claim import Line, Results, Verdict, shown, slope
 from marginbandits.experiments.claims.measuring import FARTHEST, first_useful
 from marginbandits.theory import Bound
 
-__all__ = ["SHORTEST", "TOLERANCE", "bounded", "exponent", "grown", "grows", "learns", "under", "worst_of"]
+__all__ = [
+    "BANDITRON",
+    "SHORTEST",
+    "TOLERANCE",
+    "above",
+    "apart",
+    "at_least",
+    "bounded",
+    "exponent",
+    "grown",
+    "grows",
+    "learns",
+    "reach",
+    "share_of",
+    "under",
+    "worst_of",
+]
 
 TOLERANCE = 1.0 / 24.0
 """Half of 3/4 - 2/3, the least that rates of the paper with their own learners differ by: no exponent is within it of
@@ -46,6 +67,9 @@ both."""
 
 SHORTEST = 4.0
 """By so much a grid must grow for an exponent to be shown on it."""
+
+BANDITRON = 2.0 / 3.0
+"""The exponent that √T is to beat: of Banditron, and of the bounds without dimensions."""
 
 LEARNS = 0.9
 """Of uniform play's regret: whoever has less has learnt something."""
@@ -95,12 +119,28 @@ class _Cell:
 
 
 def under(found: Interval, limit: float) -> Verdict:
-    """A mean at most `limit`: its whole interval is; undecided if only the mean is.
+    """A mean at most `limit`: its whole interval is; it fails if its whole interval is above.
 
-    >>> [under(Interval(1.0, 0.0, 2.0), limit).value for limit in (3.0, 1.5, 0.5)]
-    ['holds', 'undecided', 'fails']
+    >>> [under(Interval(1.0, 0.0, 2.0), limit).value for limit in (3.0, 1.5, 0.5, -0.5)]
+    ['holds', 'undecided', 'undecided', 'fails']
     """
-    return Verdict.HOLDS if found.high <= limit else Verdict.UNDECIDED if found.mean <= limit else Verdict.FAILS
+    return Verdict.HOLDS if found.high <= limit else Verdict.FAILS if found.low > limit else Verdict.UNDECIDED
+
+
+def above(found: Interval, limit: float) -> Verdict:
+    """A mean at least `limit`, as `under` has it."""
+    return under(Interval(-found.mean, -found.high, -found.low), -limit)
+
+
+def share_of(kept: int, total: int, least: float) -> Verdict:
+    """A share of runs at least `least`, by its exact interval (Clopper & Pearson 1934): few runs do not help.
+
+    >>> [share_of(n, n, 0.95).value for n in (4, 100)]
+    ['undecided', 'holds']
+    """
+    low = float(stats.beta.ppf(0.025, kept, total - kept + 1)) if kept else 0.0
+    high = float(stats.beta.ppf(0.975, kept + 1, total - kept)) if kept < total else 1.0
+    return above(Interval(kept / total, low, high), least)
 
 
 def worst_of(verdicts: Iterable[Verdict]) -> Verdict:
@@ -120,8 +160,8 @@ def bounded(
 ) -> Line:
     """Regret against its bound, in cells: the runs of each name, split by T; they measured `regret` and `limits`.
 
-    Of single runs in cells that are judged, at least `share` must lie below, too. `rival` is whose regret `uniform`
-    is. Where that differs from run to run, `promised` is asked for the T from which the bound bites.
+    Of single runs in cells that are judged, at least `share` must lie below, too (`share_of`). `rival` is whose regret
+    `uniform` is. Where that differs from run to run, `promised` is asked for the T from which the bound bites.
     """
     cells = [_Cell.of(name, of, promised) for name, mine in runs.items() for _, of in mine.split("T")]
     biting = [one for one in cells if one.bites]
@@ -141,8 +181,9 @@ def bounded(
         f"closest ({at.name}): {shown(at.regret, digits)} of {at.bound:,.{digits}f}, where {rival} has "
         f"{at.uniform:,.{digits}f}; {spread}; {kept / total:.1%} of {total:,} runs under it{_idle(cells)}"
     )
-    found = worst_of(under(one.regret, one.bound) for one in biting)
-    return Line(claim, stated, words, found if kept >= share * total else Verdict.FAILS, len(biting))
+    levels = [under(one.regret, one.bound) for one in biting]
+    levels += [share_of(kept, total, share)] * (share > 0.0)
+    return Line(claim, stated, words, worst_of(levels), len(levels))
 
 
 def _idle(cells: list[_Cell]) -> str:
@@ -166,6 +207,11 @@ def _from(useful: float) -> str:
 
 def _large(number: float) -> str:
     return f"{number:,.0f}" if number < 1e9 else f"10^{math.log10(number):.1f}"
+
+
+def reach(runs: Results, over: str = "T") -> str:
+    """From where to where a grid goes."""
+    return f"{over} from {min(runs.each(over)):,} to {max(runs.each(over)):,}"
 
 
 def exponent(runs: Results, over: str, of: str = "bound") -> float:
@@ -205,10 +251,34 @@ def _empty(found: Interval, stated: float, rival: float, span: float) -> str:
     return "too wide to tell from the rival's" if found.mean - found.low >= rival - stated else ""
 
 
+def at_least(found: Interval, stated: float, *, rival: float) -> Verdict:
+    """An exponent that is to be `stated` or more, where the rival's is below it; the tolerance is that of `grown`.
+
+    >>> [at_least(Interval(x, x - 0.02, x + 0.02), 1.0, rival=0.5).value for x in (1.0, 0.96, 0.9)]
+    ['holds at reachable T', 'undecided', 'not seen at reachable T']
+    """
+    return _of_rates(above(found, stated - min(TOLERANCE, 0.5 * (stated - rival))))
+
+
+def apart(more: Interval, stated: float) -> Verdict:
+    """By how much one exponent is larger than another, as they are stated to differ: by half of that, or `TOLERANCE`.
+
+    A difference that noise could give is undecided; where all of the interval is less, none is seen.
+
+    >>> [apart(Interval(x, x - 0.05, x + 0.05), 1 / 12).value for x in (0.10, 0.05, -0.02)]
+    ['holds at reachable T', 'undecided', 'not seen at reachable T']
+    """
+    return _of_rates(above(more, min(TOLERANCE, 0.5 * stated)))
+
+
 def learns(runs: Results, over: str) -> Verdict:
     """Whether regret is a tenth less than uniform play's all along: where it is not, slow growth is no merit."""
     cells = [(one.interval("regret"), LEARNS * float(one.values("uniform").mean())) for _, one in runs.split(over)]
-    found = worst_of(under(regret, limit) for regret, limit in cells)
+    return _of_rates(worst_of(under(regret, limit) for regret, limit in cells))
+
+
+def _of_rates(found: Verdict) -> Verdict:
+    """The same in the words for what is about T → ∞."""
     return {Verdict.HOLDS: Verdict.REACHED, Verdict.FAILS: Verdict.UNSEEN}.get(found, found)
 
 

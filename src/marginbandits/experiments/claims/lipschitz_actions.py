@@ -22,9 +22,9 @@ import numpy as np
 
 from marginbandits.environments import Oblivious
 from marginbandits.evaluation import interval
-from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results, shown, slopes, verdict
+from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results, shown, slopes
 from marginbandits.experiments.claims.figures import growth
-from marginbandits.experiments.claims.judging import exponent, grows
+from marginbandits.experiments.claims.judging import apart, exponent, grows, reach
 from marginbandits.experiments.claims.measuring import NOTHING, control, played
 from marginbandits.learners import LipschitzFTL
 from marginbandits.scores import Cube
@@ -82,21 +82,21 @@ def judge(results: Results) -> Finding:
     net = results.where(learner="net")
     horizons = net.each("T")
     stated = exponent(net, "T", "rate")
+    more = interval(each["fixed"] - each["net"])
     points = [int(net.where(T=T).values("points")[0]) for T in (min(horizons), max(horizons))]
-    reach = f"T from {min(horizons):,} to {max(horizons):,}"
     lines = [
         grows(
             "Lipschitz actions, p = q = 1: growth with T",
             f"at most T^{stated:.3f}, up to logarithms (binning: T^{binning:.3f})",
             {"": (found["net"], stated)},
             rival=1.0,
-            where=f"{points[0]} to {points[1]} actions, {reach}",
+            where=f"{points[0]} to {points[1]} actions, {reach(net)}",
         ),
         Line(
             "It needs a net that becomes finer",
             "two actions for ever: linear",
-            f"exponent {shown(found['fixed'], 2)}, larger by {shown(interval(each['fixed'] - each['net']), 2)}",
-            verdict(interval(each["fixed"] - each["net"]).low > 0.0, rate=True),
+            f"exponent {shown(found['fixed'], 2)}, larger by {shown(more, 2)}",
+            apart(more, 1.0 - stated),
             1,
         ),
     ]

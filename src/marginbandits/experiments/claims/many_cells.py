@@ -11,18 +11,17 @@ Weights over all 2^m policies are a product over cells, so each cell has its own
 import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from marginbandits.experiments.claims.claim import Claim, Control, Finding, Parameters, Results, slope
 from marginbandits.experiments.claims.figures import growth
-from marginbandits.experiments.claims.judging import bounded, exponent, grows
+from marginbandits.experiments.claims.judging import bounded, exponent, grows, reach
 from marginbandits.experiments.claims.measuring import NOTHING, limits, with_broken
-from marginbandits.theory import Bound, finite_rate
-from marginbandits.types import Array
+from marginbandits.experiments.claims.rounds import product_weights
+from marginbandits.theory import Bound
 
-__all__ = ["CLAIM", "cells_of", "product_weights"]
+__all__ = ["CLAIM", "cells_of"]
 
 POWERS = ("1/5", "1/3", "1/2", "3/5")
 """Of T: the numbers of cells."""
@@ -59,24 +58,6 @@ def _regret(m: int, T: int, gap: float, seed: int, untold: bool) -> float:
     return gap * float(np.where(best[cells] == 1, 1.0 - second, second).sum())
 
 
-def product_weights(cells: Any, losses: Any, m: int, draws: Any) -> Array:
-    """Exp4 over all 2^m policies on m cells: the probability of the second action in every round.
-
-    `losses` are T x 2, of which the action played is seen: the second where the draw, uniform on [0, 1), is below its
-    probability.
-    """
-    eta = finite_rate(m * math.log(2.0), 2.0, len(cells), anytime=False)
-    ahead, law = [0.0] * m, []  # by how much the first action's estimated loss is larger, in each cell
-    for cell, (first, second), draw in zip(cells.tolist(), losses.tolist(), draws.tolist(), strict=True):
-        share = 1.0 / (1.0 + math.exp(-min(max(eta * ahead[cell], -700.0), 700.0)))
-        law.append(share)
-        if draw < share:
-            ahead[cell] -= second / share
-        else:
-            ahead[cell] += first / (1.0 - share)
-    return np.array(law)
-
-
 def units(quick: bool) -> list[Parameters]:
     """T is raised sixteenfold, in full sixty-fourfold."""
     return _planned((1000, 4000, 16_000) if quick else (1000, 8000, 64_000), 6 if quick else 12)
@@ -100,7 +81,7 @@ def judge(results: Results) -> Finding:
                 "like √(2KT ln N)",
                 {"": (slope(mine, "T", "regret"), exponent(mine, "T"))},
                 rival=1.0,
-                where=f"T from {min(mine.each('T')):,} to {most:,}; {share:.2f} of the bound there",
+                where=f"{reach(mine)}; {share:.2f} of the bound there",
                 both=True,
             )
         )

@@ -8,7 +8,7 @@ setting in which all do well shows nothing. Controls are games in which all know
 
 from marginbandits.evaluation import Interval, interval
 from marginbandits.experiments.claims.claim import Claim, Dots, Finding, Line, Results, Verdict, shown
-from marginbandits.experiments.claims.judging import under, worst_of
+from marginbandits.experiments.claims.judging import above, under, worst_of
 from marginbandits.experiments.claims.measuring import NOTHING, control
 from marginbandits.experiments.claims.settings import (
     ADVERSARY,
@@ -84,11 +84,6 @@ class Losses:
         found = [interval(self._T * self._each[name], within=ends) for name in names]
         rows = [(name, one, Mark.of(place)) for place, (name, one) in enumerate(zip(names, found, strict=True))]
         return Dots(f"Loss of {self._T:,} rounds, {world}", rows, "mean, with its 95% interval")
-
-
-def above(found: Interval, limit: float) -> Verdict:
-    """A mean at least `limit`, as `under` has it."""
-    return under(Interval(-found.mean, -found.high, -found.low), -limit)
 
 
 def _line(claim: str, stated: str, measured: str, *verdicts: Verdict) -> Line:

@@ -17,8 +17,7 @@ import numpy as np
 
 from marginbandits.experiments.claims.claim import Claim, Finding, Parameters, Results, shown, slope
 from marginbandits.experiments.claims.figures import growth
-from marginbandits.experiments.claims.hinge_lmc import BANDITRON
-from marginbandits.experiments.claims.judging import bounded, exponent, grows
+from marginbandits.experiments.claims.judging import BANDITRON, bounded, exponent, grows, reach
 from marginbandits.experiments.claims.measuring import NOTHING, OPPOSITE, control, limits
 from marginbandits.policies import proportional
 from marginbandits.samplers import HingePotential, hit_and_run, uniform_ball
@@ -99,13 +98,12 @@ def units(quick: bool) -> list[Parameters]:
 
 
 def _few(quick: bool) -> list[Parameters]:
-    return [one for one in units(quick) if one["seed"] < 2 and one["T"] < 8000]
+    return [one for one in units(quick) if one["T"] < 8000]
 
 
 def judge(results: Results) -> Finding:
     """Each pair's regret against the one bound, and how it grows."""
     lines, charts = [], []
-    where = f"T from {min(results.each('T')):,} to {max(results.each('T')):,}"
     for pair, mine in results.split("pair"):
         cells = {f"d = {d}": one for d, one in mine.split("d")}
         stated = "at most the bound of d, K, T and B/γ alone, whatever the norms"
@@ -117,7 +115,7 @@ def judge(results: Results) -> Finding:
                 "√T with logarithms",
                 found,
                 rival=BANDITRON,
-                where=where,
+                where=reach(results),
             )
         )
     kept = {d: {pair: one.interval("kept") for pair, one in mine.split("pair")} for d, mine in results.split("d")}

@@ -28,7 +28,7 @@ from marginbandits.experiments.claims.claim import (
     slope,
 )
 from marginbandits.experiments.claims.figures import growth
-from marginbandits.experiments.claims.judging import bounded, exponent, grows
+from marginbandits.experiments.claims.judging import bounded, exponent, grows, reach
 from marginbandits.experiments.claims.measuring import NOTHING, OPPOSITE, control, limits, played
 from marginbandits.features import Identity
 from marginbandits.learners import (
@@ -266,7 +266,7 @@ def _held(name: str, runs: Results) -> Line:
 
 def _growing(name: str, over: Results) -> Line:
     found = {"": (slope(over, "T", "regret"), exponent(over, "T"))}
-    where = f"T from {min(over.each('T')):,} to {max(over.each('T')):,}"
+    where = reach(over)
     return grows(f"{name}: growth with T", "no faster than its bound", found, rival=SYSTEMS[name].rival, where=where)
 
 

@@ -18,7 +18,7 @@ from marginbandits.environments import FarWrongLabels
 from marginbandits.evaluation import interval
 from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results, shown, slope
 from marginbandits.experiments.claims.figures import growth
-from marginbandits.experiments.claims.judging import exponent, grows, under
+from marginbandits.experiments.claims.judging import exponent, grows, reach, under
 from marginbandits.experiments.claims.measuring import NOTHING, control, played
 from marginbandits.learners import SmoothFTL
 from marginbandits.oracles.ramp_erm import RampERM
@@ -83,7 +83,6 @@ def judge(results: Results) -> Finding:
     """Slopes of regret over the ramp's benchmark."""
     found = {name: slope(one, "T", "regret") for name, one in results.split("learner")}
     horizons = results.each("T")
-    reach = f"T from {min(horizons):,} to {max(horizons):,}"
     ends = {name: one.where(T=max(horizons)).values("regret") for name, one in results.split("learner")}
     last = {name: interval(one) for name, one in ends.items()}
     more = {name: interval(ends[name] - ends["ramp"]) for name in ("stuck", "hinge")}
@@ -94,7 +93,7 @@ def judge(results: Results) -> Finding:
             "at most T^{2/3} over min_f T E<ℓ, φ(f)>, if leaders are the least",
             {"": (found["ramp"], exponent(results.where(learner="ramp"), "T", "rate"))},
             rival=BINNING,
-            where=reach,
+            where=reach(results),
         ),
         Line(
             "It needs an oracle that leaves the hinge's valley",

@@ -13,8 +13,19 @@ from collections.abc import Mapping
 import numpy as np
 
 from marginbandits.environments import HingeRealizable, MulticlassSeparable
-from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results, shown, slope, verdict
+from marginbandits.experiments.claims.claim import (
+    Claim,
+    Finding,
+    Line,
+    Parameters,
+    Results,
+    Verdict,
+    shown,
+    slope,
+    verdict,
+)
 from marginbandits.experiments.claims.figures import growth
+from marginbandits.experiments.claims.judging import at_least
 from marginbandits.experiments.claims.measuring import control
 from marginbandits.experiments.simulate import simulate
 from marginbandits.learners import HingeLMC
@@ -129,10 +140,9 @@ def judge(results: Results) -> Finding:
                 "MC = 0 for some linear scores; CC at least cT for all of norm up to 500γ: exponent 1, not 1/2",
                 f"MC = {float(mine.values('multiclass').max()):.0f}; CC/K at least {shown(rate, 0)} at T = {T:,}, "
                 f"exponent {shown(exponent, 2)}; HingeLMC makes {last.interval('mistakes').mean:.0f} mistakes",
-                verdict(
-                    float(mine.values("multiclass").max()) <= 1e-9 and exponent.low > 0.5 and exponent.high >= 1.0,
-                    rate=True,
-                ),
+                at_least(exponent, 1.0, rival=0.5)
+                if float(mine.values("multiclass").max()) <= 1e-9
+                else Verdict.UNSEEN,
                 1,
             )
         )

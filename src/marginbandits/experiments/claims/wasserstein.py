@@ -92,7 +92,8 @@ def units(quick: bool) -> list[Parameters]:
 
 
 def _few(quick: bool) -> list[Parameters]:
-    return [one for one in units(quick) if one["steps"] == 10 and one["seed"] < 2]
+    """The least assignment of many points is dear."""
+    return [one for one in units(quick) if one["steps"] == 10 and one["seed"] < (4, 4, 2)[one["d"] - 1]]
 
 
 def judge(results: Results) -> Finding:

@@ -38,13 +38,13 @@ array([0.07, 0.93])
 False
 """
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
 from marginbandits import laws
 from marginbandits.contexts import Batch
-from marginbandits.learners.perturbed import PerturbedLearner
+from marginbandits.learners.perturbed import Perturbed, PerturbedLearner
 from marginbandits.learners.perturbed_oracle import LONGEST, Given, PerturbedByOracle, Size
 from marginbandits.learners.policy_class import Columns
 from marginbandits.state import Field, zeros
@@ -55,10 +55,38 @@ from marginbandits.validation import ActionCount, Instance, Integer, Seed, valid
 __all__ = ["BISTRO", "BISTROPlus", "OracleBISTRO"]
 
 
-class BISTRO(PerturbedLearner):
+class _Relaxation(Perturbed):
+    """Its law, charges and noise, however the leader is found."""
+
+    plus: bool
+    _span: float
+
+    def _law(self, one: Batch) -> Array:
+        return laws.floored(super()._law(one), one, 1.0 / self._span)
+
+    def _charge(self, where: Array | Columns, action: int, loss: float, probability: float) -> float:
+        return self._span if self._rng.random() * self._span * probability < loss else 0.0
+
+    def _perturbation(self, rng: np.random.Generator) -> Array:
+        """Σ 2 ε_s Z_s over the rounds s > t to come, by their context and action."""
+        counts, left = self._often(), max(self.horizon - self._learnt() - 1, 0)
+        return self._signed(rng, rng.multinomial(rng.binomial(left, self._share()), counts / counts.sum()))
+
+    def _share(self) -> float:
+        """Of rounds in which Z is not 0."""
+        return self.n_actions / self._span if self.plus else 1.0
+
+    def _signed(self, rng: np.random.Generator, n: Columns) -> Array:
+        """Σ 2 ε_s L for each context and action, where a context comes n times."""
+        # Binomials by `multinomial`: NumPy's `binomial` of an array leaks a few bytes a call.
+        signs = rng.multinomial(np.repeat(n[:, None], self.n_actions, axis=1), [0.5, 0.5])
+        return np.asarray(2.0 * self._span * (signs[..., 0] - signs[..., 1]))
+
+
+class BISTRO(_Relaxation, PerturbedLearner):
     """The leader of a past perturbed by every round to come: T^{3/4}."""
 
-    plus: ClassVar[bool] = False
+    plus = False
 
     @classmethod
     def of_oracle(
@@ -91,32 +119,20 @@ class BISTRO(PerturbedLearner):
         farthest = 2.0 * self._span
         return {**super()._parts(), "present": Field(self._present, -farthest, farthest)}
 
-    def _law(self, one: Batch) -> Array:
-        return laws.floored(super()._law(one), one, 1.0 / self._span)
-
-    def _charge(self, column: Columns, action: int, loss: float, probability: float) -> float:
-        return self._span if self._rng.random() * self._span * probability < loss else 0.0
-
     def _perturbation(self, rng: np.random.Generator) -> Array:
-        """Σ 2 ε_s Z_s over the rounds to come, by their column and action.
+        """Where contexts to come are known, of one law else.
 
         Of the contexts to come one will be the next round's, which is not to come any more: what one of each column is
         charged is kept apart, for `_noise` to take off.
         """
-        counts, left = self._pool.counts, max(self.horizon - self._learnt() - 1, 0)  # s > t, the round that is next
-        share = self.n_actions / self._span if self.plus else 1.0
-        # Binomials by `multinomial`: NumPy's `binomial` of an array leaks a few bytes a call.
-        if self.transductive:
-            n = rng.multinomial(np.maximum(counts - 1, 0), [share, 1.0 - share])[:, 0]
-        else:
-            n = rng.multinomial(rng.binomial(left, share), counts / counts.sum())
-        noise = _signed(rng, n, self.n_actions, self._span)
-        if self.transductive:
-            self._journal.keep(self._present)
-            there = (counts > 0) & (rng.random(len(counts)) < share)
-            self._present[: len(counts)] = 2.0 * self._span * there[:, None] * rng.choice([-1.0, 1.0], noise.shape)
-            noise += self._present[: len(counts)]
-        return noise
+        if not self.transductive:
+            return super()._perturbation(rng)
+        counts, share = self._often(), self._share()
+        noise = self._signed(rng, rng.multinomial(np.maximum(counts - 1, 0), [share, 1.0 - share])[:, 0])
+        self._journal.keep(self._present)
+        there = (counts > 0) & (rng.random(len(counts)) < share)
+        self._present[: len(counts)] = 2.0 * self._span * there[:, None] * rng.choice([-1.0, 1.0], noise.shape)
+        return np.asarray(noise + self._present[: len(counts)])
 
     def _noise(self, one: Batch) -> Array:
         if not self.transductive:
@@ -129,10 +145,10 @@ class BISTRO(PerturbedLearner):
 class BISTROPlus(BISTRO):
     """The leader of a past perturbed by few of the rounds to come, which is all that variance asks for: T^{2/3}."""
 
-    plus: ClassVar[bool] = True
+    plus = True
 
 
-class OracleBISTRO(PerturbedByOracle):
+class OracleBISTRO(_Relaxation, PerturbedByOracle):
     """BISTRO, or with `plus` BISTRO+, for a class of at most `size` policies that is known by its oracle.
 
     One call a round. `contexts` are a sample of their law: which of them are to come cannot be told to it.
@@ -157,20 +173,3 @@ class OracleBISTRO(PerturbedByOracle):
     def bound(self) -> Bound:
         """What the theory promises over the horizon, of an oracle that finds the least."""
         return bistro_regret(self.size, self.n_actions, self.horizon, plus=self.plus)
-
-    def _law(self, one: Batch) -> Array:
-        return laws.floored(super()._law(one), one, 1.0 / self._span)
-
-    def _charge(self, row: Array, action: int, loss: float, probability: float) -> float:
-        return self._span if self._rng.random() * self._span * probability < loss else 0.0
-
-    def _perturbation(self, rng: np.random.Generator) -> Array:
-        left, share = max(self.horizon - self._learnt() - 1, 0), self.n_actions / self._span if self.plus else 1.0
-        n = rng.multinomial(rng.binomial(left, share), self._often / self._often.sum())
-        return _signed(rng, n, self.n_actions, self._span)
-
-
-def _signed(rng: np.random.Generator, n: Columns, n_actions: int, span: float) -> Array:
-    """Σ 2 ε_s L for each context and action, where a context comes n times."""
-    signs = rng.multinomial(np.repeat(n[:, None], n_actions, axis=1), [0.5, 0.5])
-    return np.asarray(2.0 * span * (signs[..., 0] - signs[..., 1]))

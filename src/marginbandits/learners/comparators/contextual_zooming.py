@@ -14,7 +14,8 @@ Regret to the best action of every context is of order T^{(d+1)/(d+2)}, d the zo
 are nearly best, at most the space's own (`theory.contextual_zooming`, with the constants that the paper's proof gives).
 
 The published c is 4, and T is known. Distances between actions are 1, unless `similarity`, a `FiniteSpace` of all
-actions, says otherwise. When `most` balls are active no more are activated, and the guarantee ends.
+actions, says otherwise. When `most` balls are active no more are activated, and the guarantee ends; so it does after T
+rounds, and without a `space` there is none. `bound` says which of these is so.
 
 Slivkins (2014), "Contextual bandits with similarity information", algorithm 1.
 
@@ -31,6 +32,7 @@ Slivkins (2014), "Contextual bandits with similarity information", algorithm 1.
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, ClassVar, Unpack
 
 import numpy as np
@@ -47,8 +49,9 @@ from marginbandits.scores.finite_space import FiniteSpace
 from marginbandits.scores.growing import FARTHEST
 from marginbandits.scores.lipschitz import MetricSpace, Space
 from marginbandits.state import COUNT, Field, zeros
+from marginbandits.theory import Bound, contextual_zooming
 from marginbandits.types import Array
-from marginbandits.validation import Instance, Integer, OneOf, Real, validated
+from marginbandits.validation import Instance, Integer, ListOf, OneOf, Real, validated
 
 __all__ = ["ContextualZooming"]
 
@@ -100,6 +103,24 @@ class ContextualZooming(MetricContexts):
     def radii(self) -> Array:
         """The radius of every active ball."""
         return np.empty(0) if self._map is None else 0.5 ** self._halvings[: self._size[0]]
+
+    @validated
+    def bound(
+        self,
+        packing: Annotated[list[float], ListOf(Real(0, 1e30))],
+        *,
+        gap: Annotated[float, Real(0, 1)] = 1.0,
+        least_gap: Annotated[float, Real(0, 1)] = 0.0,
+    ) -> Bound:
+        """What the theory promises for the horizon, of a problem with so many balls of each radius, and such gaps."""
+        bound = contextual_zooming(packing, self.horizon, confidence=self.confidence, gap=gap, least_gap=least_gap)
+        begun = self._map is not None
+        met = {
+            "a metric is given": self.space is not None,
+            "T rounds at most": not begun or int(self._counts.sum()) <= self.horizon,
+            "room for all balls": not begun or int(self._size[0]) < self.most,
+        }
+        return replace(bound, conditions={**bound.conditions, **met})
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         self._centres = zeros((self.most, self._point_width(shape, n_features)))

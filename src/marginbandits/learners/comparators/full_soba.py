@@ -6,7 +6,8 @@
 
 A is Kd x Kd (d x d for K x d contexts), its inverse kept by rank-one updates. With D = Kd, mistakes are at most those
 of `theory.soba` over the η-hinge of any U, simultaneously for all η that ‖U‖ allows; `quadratic` is the Σ gᵀA⁻¹g of its
-second-order form. With a loss between 0 and 1, g is scaled by the reward, and the theorem says nothing.
+second-order form, and `bound` has all of it. With a loss between 0 and 1, g is scaled by the reward, and the theorem
+says nothing; nor does it of decisions less likely than γ/n, which are not its own.
 
 Beygelzimer, Orabona & Zhang (2017), "Efficient online bandit multiclass learning with Õ(√T) regret", algorithm 1.
 
@@ -16,8 +17,13 @@ Beygelzimer, Orabona & Zhang (2017), "Efficient online bandit multiclass learnin
 ...     agent.learn([x], decision, loss=float(decision.action != (x > 0)))
 >>> bool(agent.act([1.0]).distribution[1] > 0.9)
 True
+>>> bound = agent.bound(norm=0.7, eta=0.5)  # with the bias, rows are longer than 1
+>>> bound.holds, agent.bound(norm=0.7).holds, bound.value < 100
+(True, False, True)
 """
 
+import math
+from dataclasses import replace
 from typing import Annotated, Unpack
 
 import numpy as np
@@ -28,7 +34,8 @@ from marginbandits.features import Features
 from marginbandits.learners.base import Learner, Parts
 from marginbandits.learners.options import MaybeActionCount, Options
 from marginbandits.projections import ball
-from marginbandits.state import SQUARES, Field, zeros
+from marginbandits.state import COUNT, SQUARES, Field, zeros
+from marginbandits.theory import Bound, soba
 from marginbandits.types import Array
 from marginbandits.validation import Real, validated
 
@@ -66,16 +73,39 @@ class FullSOBA(Learner):
         """Σ gᵀA⁻¹g so far."""
         return 0.0 if self._map is None else float(self._sums[1])
 
+    @validated
+    def bound(
+        self, *, norm: Annotated[float, Real(0, 1e30)] = 1.0, eta: Annotated[float, Real(1e-6, 1)] = 1.0
+    ) -> Bound:
+        """What the theory promises of the rounds learnt, over the η-hinge of every U of this norm: its second order."""
+        if self._map is None:
+            raise ValueError("bound must wait for the first round learnt: it is made of what was met")
+        rounds, longest, outside = self._met.tolist()
+        bound = soba(
+            len(self._theta),
+            self.n_actions,
+            max(int(rounds), 1),
+            eta=eta,
+            norm=norm,
+            context=max(longest, 1e-9) * (1.0 if self._blocks > 1 else math.sqrt(2.0)),  # ‖z_ȳ - z_y‖ <= 2X
+            gamma=self.gamma,
+            regularisation=self.regularisation,
+            quadratic=self.quadratic,
+        )
+        return replace(bound, conditions={**bound.conditions, "one right action, drawn by its own law": not outside})
+
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         self._blocks = 1 if shape.shared else self.n_actions
         size = self._blocks * n_features
         self._theta, self._inverse = zeros((size,)), zeros((size, size))
         self._inverse[np.diag_indices(size)] = 1.0 / self.regularisation
         self._sums = np.zeros(2)  # Σ m, Σ gᵀA⁻¹g
+        self._met = np.zeros(3)  # rounds, the longest row, and rounds that the theorem does not cover
         return {
             "theta": Field(self._theta),
             "inverse": Field(self._inverse, -1.0 / self.regularisation, 1.0 / self.regularisation),
             "sums": Field(self._sums, 0.0, SQUARES),
+            "met": Field(self._met, 0.0, COUNT),
         }
 
     def _check(self) -> None:
@@ -90,10 +120,15 @@ class FullSOBA(Learner):
         return np.asarray((weights * ball(dense(one.rows), LONGEST)).sum(1))
 
     def _update(self, one: Batch, action: int, loss: float, probability: float) -> None:
-        others = one.mask & (np.arange(len(one.mask)) != action)
+        rows, others = ball(dense(one.rows), LONGEST), one.mask & (np.arange(len(one.mask)) != action)
+        self._journal.keep(self._met)
+        self._met[0] = min(self._met[0] + 1.0, COUNT)
+        self._met[1] = max(self._met[1], float(np.sqrt(np.square(rows).sum(1)).max()))
+        least = self.gamma / max(int(one.mask.sum()), 1)
+        self._met[2] = min(self._met[2] + (0.0 < loss < 1.0 or probability < least * (1.0 - 1e-9)), COUNT)
         if loss == 1.0 or not others.any():
             return
-        rows, scores = ball(dense(one.rows), LONGEST), self._scores(one)
+        scores = self._scores(one)
         step = laws.greedy(scores, Batch(rows, one.shared, one.starts, others))
         step[action] -= 1.0
         scaled = (1.0 - loss) / probability

@@ -13,7 +13,8 @@ constant are `theory.hier_exp4`'s; depth and μ are tuned for the horizon there,
 
 The paper's HierExp4 mixes over a tree of covers of functions with real values; this is that idea for finitely many
 actions, on a tree of the box itself, where the nodes of all functions that agree on a cell are one. Levels, rates and
-bound are reconstructed for this case.
+bound are reconstructed for this case: `theory.hierarchical` has the derivation, step by step, and the tests its steps
+as numbers.
 
 Without a `space` contexts are standardised and cut off at ±3; then the box has as many dimensions as they have columns.
 The tree is as deep as the bound wants and `most` numbers allow, which at short horizons, with several actions or with

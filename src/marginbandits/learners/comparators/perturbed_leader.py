@@ -35,12 +35,13 @@ Syrgkanis, Krishnamurthy & Schapire (2016), "Efficient algorithms for adversaria
 (array([0., 1.]), False)
 """
 
+from abc import abstractmethod
 from typing import Annotated
 
 import numpy as np
 
 from marginbandits.learners.base import Parts
-from marginbandits.learners.perturbed import PerturbedLearner
+from marginbandits.learners.perturbed import Perturbed, PerturbedLearner
 from marginbandits.learners.perturbed_oracle import LONGEST, Given, PerturbedByOracle, Size
 from marginbandits.learners.policy_class import Columns
 from marginbandits.theory import Bound, perturbed_leader_regret
@@ -52,7 +53,28 @@ __all__ = ["ContextualFTPL", "OracleFTPL"]
 _AT_ONCE = 16
 
 
-class ContextualFTPL(PerturbedLearner):
+class _Resampled(Perturbed):
+    """Its noise, and charges by resampling, however the leader is found."""
+
+    _rate: float
+    _most: int
+
+    def _perturbation(self, rng: np.random.Generator) -> Array:
+        return rng.laplace(0.0, 1.0 / self._rate, (len(self._often()), self.n_actions))
+
+    def _charge(self, where: Array | Columns, action: int, loss: float, probability: float) -> float:
+        if not loss:
+            return 0.0
+        if self._learnt() == 1:  # the one round whose law was known
+            return loss / probability
+        return loss * self._resampled(where, action)
+
+    @abstractmethod
+    def _resampled(self, where: Array | Columns, action: int) -> int:
+        """J: how many fresh draws it takes until the leader plays the action there, at most M."""
+
+
+class ContextualFTPL(_Resampled, PerturbedLearner):
     """The leader of a past perturbed on a separator, or on the contexts to come; estimates by resampling."""
 
     @classmethod
@@ -98,19 +120,8 @@ class ContextualFTPL(PerturbedLearner):
         self._rate, self._most = tuned["epsilon"], int(tuned["M"])
         return super()._parts()
 
-    def _perturbation(self, rng: np.random.Generator) -> Array:
-        return rng.laplace(0.0, 1.0 / self._rate, (len(self._pool.columns), self.n_actions))
-
-    def _charge(self, column: Columns, action: int, loss: float, probability: float) -> float:
-        if not loss:
-            return 0.0
-        if self._learnt() == 1:  # the one round whose law was known
-            return loss / probability
-        return loss * self._resampled(column == action)
-
-    def _resampled(self, plays: Array) -> int:
-        """J: how many fresh draws it takes until the leader is one of the policies that play the action."""
-        columns, places = self._pool.columns, np.arange(len(self._pool.columns))[:, None]
+    def _resampled(self, where: Array | Columns, action: int) -> int:
+        plays, columns, places = where == action, self._pool.columns, np.arange(len(self._pool.columns))[:, None]
         for done in range(0, self._most, _AT_ONCE):
             noise = self._rng.laplace(0.0, 1.0 / self._rate, (_AT_ONCE, len(columns), self.n_actions))
             leaders = (self._cost + noise[:, places, columns].sum(1)).argmin(1)
@@ -120,7 +131,7 @@ class ContextualFTPL(PerturbedLearner):
         return self._most
 
 
-class OracleFTPL(PerturbedByOracle):
+class OracleFTPL(_Resampled, PerturbedByOracle):
     """`ContextualFTPL` for a class of at most `size` policies that is known by its oracle.
 
     A round costs a call of it, and one more for each fresh draw: about K, and at most M. `contexts` are a separator, or
@@ -147,18 +158,12 @@ class OracleFTPL(PerturbedByOracle):
     def bound(self) -> Bound:
         """What the theory promises over the horizon, of an oracle that finds the least."""
         return perturbed_leader_regret(
-            self.size, self.n_actions, self.horizon, len(self._often), transductive=self.transductive
+            self.size, self.n_actions, self.horizon, len(self._given), transductive=self.transductive
         )
 
-    def _perturbation(self, rng: np.random.Generator) -> Array:
-        return rng.laplace(0.0, 1.0 / self._rate, (len(self._often), self.n_actions))
-
-    def _charge(self, row: Array, action: int, loss: float, probability: float) -> float:
-        if not loss:
-            return 0.0
-        if self._learnt() == 1:  # the one round whose law was known
-            return loss / probability
+    def _resampled(self, where: Array | Columns, action: int) -> int:
+        row = np.asarray(where, float)
         for done in range(1, self._most):
             if self._choice(self._led(self._perturbation(self._rng)), row) == action:
-                return loss * done
-        return loss * self._most
+                return done
+        return self._most

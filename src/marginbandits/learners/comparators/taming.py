@@ -35,6 +35,7 @@ epoch.
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -47,9 +48,9 @@ from marginbandits.learners.base import Parts
 from marginbandits.learners.finite_class import Radius, Regressors
 from marginbandits.learners.policy_class import Columns, PolicyLearner
 from marginbandits.state import COUNT, Field, zeros
-from marginbandits.theory import taming_floor
+from marginbandits.theory import Bound, taming_floor, taming_regret
 from marginbandits.types import Array
-from marginbandits.validation import ActionCount, Instance, Integer, Real, Seed, validated
+from marginbandits.validation import ActionCount, Horizon, Instance, Integer, Real, Seed, validated
 
 __all__ = ["ILOVETOCONBANDITS"]
 
@@ -101,6 +102,13 @@ class ILOVETOCONBANDITS(PolicyLearner):
     def allocation(self) -> Array:
         """Q, whose sum is at most 1."""
         return np.array(self._q)
+
+    @validated
+    def bound(self, rounds: Horizon) -> Bound:
+        """What the theory promises for so many rounds, drawn independently."""
+        bound = taming_regret(self.n_policies, self.n_actions, rounds, delta=self.delta, psi=self.psi)
+        all_seen = self._map is None or not self._pool.full
+        return replace(bound, conditions={**bound.conditions, "all kinds of contexts are kept": all_seen})
 
     def constraints(self) -> tuple[float, float]:
         """Σ Q b - 2K, and the largest V_π - 2K - b_π: at the end of an epoch neither is positive."""

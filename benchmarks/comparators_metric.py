@@ -34,7 +34,7 @@ TABLES: dict[str, Build] = {
     "Binning": lambda K, T, seed: mb.Binning(K, seed=seed),
     "LipschitzFTL": lambda K, T, seed: mb.LipschitzFTL(K, seed=seed),
     "HierExp4": lambda K, T, seed: mb.HierExp4(K, horizon=T, seed=seed),
-    "Logistic": lambda K, T, seed: mb.ImproperLogistic(K, seed=seed),
+    "ImproperLogistic": lambda K, T, seed: mb.ImproperLogistic(K, seed=seed),
     "FullSOBA": lambda K, T, seed: mb.FullSOBA(K, seed=seed),
     "SOBA": lambda K, T, seed: mb.SOBA(K, seed=seed),
     "LinUCB": lambda K, T, seed: mb.LinUCB(K, seed=seed),
@@ -65,7 +65,7 @@ def losses(build: Build, environments: list[Environment]) -> float:
 
 
 def line(name: str, found: list[float]) -> None:
-    print(f"{name:20}" + "".join(f"{one:13.3f}" for one in found), flush=True)
+    print(f"{name:20}" + "".join(f"{one:17.3f}" for one in found), flush=True)
 
 
 def main() -> None:
@@ -75,7 +75,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--sets", type=int, default=12)
     options = parser.parse_args()
-    print(f"{'':20}" + "".join(f"{name:>13}" for name in TABLES) + f"{'best':>13}")
+    print(f"{'':20}" + "".join(f"{name:>17}" for name in TABLES) + f"{'best':>17}")
     for p in (1, 2, 3):
         cubes = [mb.LipschitzCube(3, p, options.rounds, seed=seed) for seed in range(options.seeds)]
         found = [losses(build, list(cubes)) for build in on_a_cube(p).values()]

@@ -19,7 +19,8 @@ fewer rounds, and so do we beside it.
     experts   exponential weights over 1,000 policies       langevin  2,000 rows of 50 columns, 1 and 64 chains
 
 A peer has several settings where it has a parameter to choose (see its file in benchmarks/beside); of these, the one
-that loses least in a trial is measured. Ours are as shipped. What is not installed says so in its line.
+that loses least in a trial is measured. Ours are as shipped, but for RegCB: it has two learning rates, as its peer has,
+and is chosen in the same trial. What is not installed says so in its line.
 """
 
 import argparse
@@ -146,7 +147,8 @@ def row(
         python, module.__name__.split(".")[1], module.make.__name__, explorer, tuple(module.EXPLORERS[explorer])
     )
     own = module if hasattr(module, "Ours") else ours
-    our = Side(Path(sys.executable), own.__name__.split(".")[1], "Ours", explorer)
+    ways = tuple(ours.EXPLORERS[explorer]) if own is ours else ({},)
+    our = Side(Path(sys.executable), own.__name__.split(".")[1], "Ours", explorer, ways)
     try:
         return table.line(compared(theirs, our, task, kind, limits, folder))
     except NotMeasuredError as failed:

@@ -1,4 +1,4 @@
-"""Every numbered statement of the paper by its label; those without one, and remarks in the text, by words of ours."""
+"""Every statement and equation of the paper by its label; statements without one, and remarks, by words of ours."""
 
 LABELS = (
     "lem:calibration",
@@ -39,6 +39,24 @@ LABELS = (
     "lem:ftl_chaining",
 )
 
+EQUATIONS = (
+    "eq:exp4",
+    "eq:chaining_ramp",
+    "eq:entropy",
+    "eq:pre_sym",
+    "eq:symmetrized",
+    "eq:tangent",
+    "eq:stst_inter",
+    "eq:langevin_potential",
+    "eq:was_final",
+    "eq:N_constraint",
+    "eq:alpha_constraints",
+    "eq:N_constraint2",
+    "eq:ftl_range",
+    "eq:ftl_var",
+    "eq:erm_delta",
+)
+
 UNLABELLED = (
     "remark: policy regret under realizability",
     "remark: the margin must be known",
@@ -53,4 +71,18 @@ UNLABELLED = (
     "text: Lipschitz actions",
     "text: running time",
     "text: comparisons",
+    "text: importance weights and smoothing",
+    "text: surrogates bound the loss of the best-scored action",
+    "text: the relative margin",
+    "text: entropy of linear classes",
+    "definition: sequential Rademacher complexity",
+    "text: the price of bandit feedback",
+    "text: Rademacher rates are worse but for p = 2",
+    "text: the open problem, by another hinge",
+    "text: what realizability costs in K",
+    "text: SmoothFTL does not pay for K",
+    "text: below p = 2",
+    "text: separable data with a large benchmark",
+    "text: the lower bound for Lipschitz policies",
+    "text: open problems",
 )

@@ -1,5 +1,7 @@
 """Problems that several tests play."""
 
+from typing import Any
+
 import numpy as np
 
 import marginbandits as mb
@@ -41,3 +43,13 @@ def exclusive_or(agent: mb.Learner, n: int, seed: int = 0) -> float:
         agent.learn(x, decision, loss)
         lost += loss / n
     return lost
+
+
+def lipschitz_line(rng: np.random.Generator, steepest: float, low: float, high: float) -> Any:
+    """A random function of [0, 1], piecewise linear with slopes up to the steepest, kept within limits."""
+    knots = np.linspace(0.0, 1.0, 33)
+    steps = rng.choice([-1.0, 0.0, 1.0], 32, p=[0.45, 0.1, 0.45]) * steepest / 32
+    values = [rng.uniform(low, high)]
+    for step in steps:
+        values.append(min(max(values[-1] + step, low), high))
+    return lambda x: np.interp(x, knots, values)

@@ -151,7 +151,7 @@ def test_what_is_no_offer_is_refused_by_name() -> None:
         (["a", "b"], "mapping of names to features"),
         ({"a": 3}, r"actions\['a'\] must be names and values"),
         ({1.5: {}}, "words or whole numbers for names, got 1.5"),
-        ({"a": {"since": complex(1)}}, "action.since"),
+        ({"a": {"since": complex(1)}}, r"actions\['a'\]\['since'\] must be a number"),
     ):
         with pytest.raises(ValueError, match=words):
             agent.act(user, actions=bad)

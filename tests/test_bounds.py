@@ -227,6 +227,24 @@ def test_rademacher_rates(game: Game, rad: float) -> None:
     assert theory.lp_linear(1.5, 3, game).value <= two.value * (T / g) ** 0.1 + 1e-9
 
 
+@pytest.mark.parametrize("p", [0.5, 1.0, 2.0, 3.0, 6.0])
+def test_rademacher_rates_are_those_of_entropy_at_p_2_and_worse_elsewhere(p: float) -> None:
+    """Complexity T^max(1/2, 1 - 1/p), as entropy ε^-p allows: T^{2/3} or more, where entropy itself gives less."""
+    rates = [theory.rademacher(T ** max(0.5, 1 - 1 / p), Game(2, T, 1.0)).value for T in (10**8, 10**9)]
+    behind = math.log10(rates[1] / rates[0]) - theory.exponents(p)["margin"]
+    assert behind == pytest.approx(0.0) if p == 2.0 else behind > 0.01
+
+
+def test_realizability_costs_a_factor_of_k() -> None:
+    """It needs B >= (K - 1)γ (E23), and a bound of (B/γ)√(dT) then has a K in it; the best rate for policies has √K."""
+    values = [
+        theory.hinge_ew_ideal(theory.Setting(10, K, 10**6, 0.01, bound=(K - 1) * 0.01)).value for K in (4, 16, 64)
+    ]
+    policies = [theory.exponential_weights(100, Game(K, 10**6, 1.0), surrogate="policy").value for K in (4, 16, 64)]
+    for found, power in ((values, 1.0), (policies, 0.5)):
+        assert np.diff(np.log(found)) / math.log(4) == pytest.approx([power, power], abs=0.05)
+
+
 @pytest.mark.parametrize("entropy", ENTROPIES, ids=repr)
 @pytest.mark.parametrize("version", ["printed", "proof"])
 @pytest.mark.parametrize("n", [1, 64, 10**7])
@@ -252,6 +270,16 @@ def test_follow_the_leader_sums_its_epochs() -> None:
     assert bound.value == pytest.approx(1 + mu * 3 * 1000 + dev)
     assert theory.ftl(Power(2.5), game, version="printed").value < bound.value
     assert theory.ftl_rate(1.0, game).value == pytest.approx((1000 / 0.5) ** (2 / 3))
+
+
+@pytest.mark.parametrize("p", [2.5, 3.0, 6.0])
+def test_follow_the_leader_does_not_pay_for_k(p: float) -> None:
+    """With all constants; the margin bound of the same class, which is the proposition's, does."""
+    ftl, margin = (
+        [bound(Power(p), Game(K, 10**18, 0.5)).value for K in (2, 8, 32)] for bound in (theory.ftl, theory.margin_ramp)
+    )
+    assert ftl == pytest.approx([ftl[0]] * 3, rel=1e-6)
+    assert np.diff(np.log(margin)).min() > math.log(4) * p / (p + 1) - 0.05
 
 
 @pytest.mark.parametrize("p", [1.0, 3.0, 4.0])

@@ -116,6 +116,18 @@ class Hurried(mb.LinUCB):
         return done
 
 
+class Rushed(mb.HingeLMC):
+    """Learns a last round twice where it plays many, which is once no more rounds are learnt anew."""
+
+    _compiled = mb.HingeLMC._compiled
+
+    def _run(self, first: int, contexts: Any, losses: Any, *given: Any) -> bool:
+        done = super()._run(first, contexts, losses, *given)
+        if done:
+            self.learn(contexts[-1], mb.Decision(0, 0.5), losses[-1, 0])
+        return done
+
+
 class Careless(mb.LinUCB):
     """Ignores the mask."""
 
@@ -231,6 +243,7 @@ class Unchecked(mb.LinUCB):
         (Confused, "any_order_and_delay"),
         (Batched, "batches_equal_single_rounds"),
         (Hurried, "runs_equal_rounds"),
+        (Rushed, "runs_equal_rounds"),
         (Careless, "unavailable_actions_are_not_played"),
         (Spending, "laws_draw_nothing"),
         (Hasty, "a_failed_round_changes_nothing"),

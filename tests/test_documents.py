@@ -132,3 +132,13 @@ def test_links_between_documents_lead_somewhere(document: Path) -> None:
 
 def test_make_is_there() -> None:
     assert shutil.which("make"), "the Makefile's targets cannot be tested without make"
+
+
+@pytest.mark.parametrize("name", ["comparators_oracle", "comparators_metric"])
+def test_tables_of_comparators_have_all_that_is_measured_on_ten_sets_and_more(name: str) -> None:
+    page = (ROOT / "docs" / f"{name.removesuffix('_oracle')}.md").read_text()
+    header, rows = re.findall(r"^\| ([^\n]*\bUniform \|[^\n]*) \|\n((?:\|[^\n]*\|\n)+)", page, re.MULTILINE)[0]
+    measured = re.findall(r'"([^"]+)": lambda', (ROOT / "benchmarks" / f"{name}.py").read_text())
+    assert [one.strip() for one in header.split("|")][1:-1] == list(dict.fromkeys(measured))
+    sets = {line.split("|")[1].strip() for line in rows.splitlines()} & {one.name for one in BENCHMARK_SETS}
+    assert len(sets) >= 10

@@ -14,8 +14,8 @@ from tests.marks import at_length
 
 
 def judged(system: str, values: Mapping[str, float]) -> Finding:
-    """Made-up numbers of one system, in every run of a quick look; regret is that of a round."""
-    units = [one for one in CLAIM.units(True) if one["system"] == system]
+    """Made-up numbers of one system, in every run of a full one; regret is that of a round."""
+    units = [one for one in CLAIM.units(False) if one["system"] == system]
     return CLAIM.judge(
         Results(Measured(one, {"useful": 1e3, **values, "regret": values["regret"] * one["T"]}) for one in units)
     )

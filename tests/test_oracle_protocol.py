@@ -191,7 +191,7 @@ def test_an_oracle_that_fails_loses_nothing() -> None:
                 with pytest.raises(RuntimeError, match="no licence"):
                     agent.learn([1.0, 0.0], mb.Decision(0, 0.5), 1.0)
                 assert agent.dumps() == before
-            oracle.kind = "linear"
+            vars(oracle)["kind"] = "linear"
         agent.learn([1.0, 0.0], mb.Decision(0, 0.5), 1.0)
     assert all(np.array_equal(agent.state()[name], array) for name, array in twin.state().items())
     assert all(epoch.solved for epoch in agent.epochs())

@@ -209,3 +209,55 @@ def test_a_small_ridge_makes_ofuls_bound_larger_not_smaller() -> None:
     values = [mb.theory.oful_regret(4, 100, regularisation=one, norm=0.0).value for one in (1.0, 0.1, 1e-3, 1e-9)]
     assert values == sorted(values)
     assert mb.theory.oful_regret(1000, 10, regularisation=1e-6).value > 0.0  # D above T
+
+
+def test_zooming_needs_a_metric_room_and_no_more_than_its_rounds() -> None:
+    def conditions(**more: Any) -> Any:
+        agent = mb.ContextualZooming(2, **{"space": LINE, "horizon": 5, "seed": 0, **more})
+        return agent, lambda: agent.bound([1.0]).conditions
+
+    agent, met = conditions()
+    assert all(met().values())
+    for _ in range(5):
+        agent.learn([0.5], mb.Decision(0, 1.0), 0.0)
+    assert all(met().values())
+    agent.learn([0.5], mb.Decision(0, 1.0), 0.0)
+    assert [name for name, one in met().items() if not one] == ["T rounds at most"]
+    assert not conditions(space=None)[1]()["a metric is given"]
+    assert not conditions(confidence=1.0)[1]()["c² >= 3, so that no ball misleads"]
+    agent, met = conditions(most=1)
+    assert met()["room for all balls"]
+    agent.learn([0.5], mb.Decision(0, 1.0), 0.0)
+    assert not met()["room for all balls"]
+
+
+@pytest.mark.parametrize(("probability", "loss", "covered"), [(0.5, 0.0, True), (0.5, 0.5, False), (0.04, 0.0, False)])
+def test_sobas_bound_is_of_what_was_met(probability: float, loss: float, covered: bool) -> None:
+    agent = mb.FullSOBA(2, gamma=0.1, features=mb.Identity(), seed=0)
+    with pytest.raises(ValueError, match="bound must wait for the first round"):
+        agent.bound()
+    agent.learn([0.0, 0.5], mb.Decision(0, 0.5), 0.0)
+    agent.learn([0.3, 0.4], mb.Decision(0, probability), loss)
+    bound = agent.bound(norm=1.4)  # 1 + √2 · 1.4 · 0.5 is below 2
+    assert bound.horizon == 2
+    assert bound.terms["exploration"] == pytest.approx(0.2)
+    assert bound.terms["second order"] == pytest.approx(agent.quadratic)
+    assert bound.conditions["one right action, drawn by its own law"] is covered
+    assert bound.conditions["η (1 + √2 ‖U‖ X) <= 2"]
+    again = mb.loads(agent.dumps())
+    assert isinstance(again, mb.FullSOBA)
+    assert again.bound(norm=1.4) == bound
+    agent.learn([0.0, 2.0], mb.Decision(0, 0.5), 1.0)  # a mistake: it changes no weight, and is a longer row
+    assert not agent.bound(norm=1.4).conditions["η (1 + √2 ‖U‖ X) <= 2"]
+
+
+def test_iltcb_needs_its_psi_and_room_for_the_kinds_of_contexts(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = mb.ILOVETOCONBANDITS(2, regressors=POLICIES, seed=0)
+    assert agent.bound(2**30).holds
+    assert not agent.bound(2**30).vacuous
+    assert not mb.ILOVETOCONBANDITS(2, regressors=POLICIES, psi=1.0, seed=0).bound(2**30).holds
+    monkeypatch.setattr(mb.ILOVETOCONBANDITS, "SAMPLE", 2)
+    agent.learn([1.0, 0.0], mb.Decision(0, 0.5), 0.0)
+    assert agent.bound(2**30).holds
+    agent.learn([0.0, 1.0], mb.Decision(0, 0.5), 0.0)
+    assert not agent.bound(2**30).conditions["all kinds of contexts are kept"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from marginbandits.experiments.claims import CLAIMS
-from tests.paper_labels import LABELS, UNLABELLED
+from tests.paper_labels import EQUATIONS, LABELS, UNLABELLED
 
 TESTS = Path(__file__).parent
 PAGE = (TESTS.parent / "docs" / "paper.md").read_text()
@@ -16,12 +16,13 @@ KINDS = ("def", "thm", "lem", "prop", "corr", "fact", "ex", "alg", "fig")
 
 
 def test_every_statement_has_a_row_and_every_row_a_statement() -> None:
-    assert set(ROWS) - {"statement", "---"} == {*LABELS, *UNLABELLED}
+    assert set(ROWS) - {"statement", "---"} == {*LABELS, *EQUATIONS, *UNLABELLED}
     assert len(LABELS) == len(set(LABELS)) == 36
+    assert len(EQUATIONS) == len(set(EQUATIONS)) == 15
     assert all(label.split(":")[0] in KINDS for label in LABELS)
 
 
-@pytest.mark.parametrize("statement", [*LABELS, *UNLABELLED])
+@pytest.mark.parametrize("statement", [*LABELS, *EQUATIONS, *UNLABELLED])
 def test_what_a_row_names_exists(statement: str) -> None:
     row = ROWS[statement]
     named = re.findall(r"`([^`]+)`", row)

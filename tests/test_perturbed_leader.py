@@ -71,7 +71,7 @@ def test_resampling_estimates_one_over_p() -> None:
     played = np.bincount(columns[perturbed.argmin(1), 3], minlength=K) / 200_000
     assert agent.law(x).max() == 1.0
     for action in np.flatnonzero(played > 0.02):
-        drawn = np.array([agent._resampled(columns[:, 3] == action) for _ in range(2000)])
+        drawn = np.array([agent._resampled(columns[:, 3], int(action)) for _ in range(2000)])
         expected = (1 - (1 - played[action]) ** tuned["M"]) / played[action]
         assert abs(drawn.mean() - expected) < 4 * drawn.std() / math.sqrt(2000) + 0.02 * expected
         assert (drawn**2).mean() < 2.2 / played[action] ** 2
@@ -81,7 +81,7 @@ def test_resampling_ends() -> None:
     agent = agent_of(horizon=50)
     agent.learn(np.eye(CELLS)[0], mb.Decision(0, 1.0), loss=1.0)
     agent.state()["cost"][:] = 1e9 * (choices(np.random.default_rng(1))[:, 0] == 0)
-    assert agent._resampled(choices(np.random.default_rng(1))[:, 0] == 0) == agent.bound().parameters["M"] == 13
+    assert agent._resampled(choices(np.random.default_rng(1))[:, 0], 0) == agent.bound().parameters["M"] == 13
 
 
 def test_contexts_to_come_are_told_and_kept_to() -> None:

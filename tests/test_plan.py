@@ -33,6 +33,15 @@ class TestPlan:
         assert len(plan) == len(list(plan.tasks())) == 8
         assert not plan.shuffle
 
+    def test_what_is_nested_too_deeply_is_refused(self, tmp_path: Path) -> None:
+        for depth in (30, 220, 5000):
+            with pytest.raises(ValueError, match="nested more than 20 deep"):
+                learner_spec("LinUCB(features=" + "Chain(maps=[" * depth + "Identity" + "])" * depth + ")")
+        file = tmp_path / "plan.toml"
+        file.write_text(f'data = ["iris"]\n[[learners]]\nclass = "HingeLMC"\nscores{".a" * 300} = 1\n')
+        with pytest.raises(ValueError, match="nested more than 20 deep"):
+            Plan.from_toml(file)
+
     def test_a_folder_is_its_archives_or_else_its_tables(self, tmp_path: Path) -> None:
         for name in ("b", "a"):
             (tmp_path / f"{name}.csv").write_text("x,label\n1,u\n2,v\n")

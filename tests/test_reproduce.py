@@ -3,7 +3,6 @@
 import ast
 import dataclasses
 import inspect
-import itertools
 import os
 import re
 import signal
@@ -20,12 +19,10 @@ from click.testing import CliRunner, Result
 
 import marginbandits as mb
 from marginbandits.cli import main
-from marginbandits.evaluation import Interval, interval
 from marginbandits.experiments.claims import (
     CLAIMS,
     calibration,
     chosen,
-    many_cells,
     price_of_k,
 )
 from marginbandits.experiments.claims.claim import (
@@ -37,17 +34,13 @@ from marginbandits.experiments.claims.claim import (
     Results,
     Unit,
     Verdict,
-    bootstrapped,
-    slope,
     verdict,
 )
 from marginbandits.experiments.claims.errata import ERRATA
-from marginbandits.experiments.claims.judging import SHORTEST, TOLERANCE, bounded, grown, grows, learns
-from marginbandits.experiments.claims.measuring import FARTHEST, NOTHING, OPPOSITE, control, limits, played
+from marginbandits.experiments.claims.measuring import control
 from marginbandits.experiments.reproduce import Programme, _drawn, judged, text_lines, write_page
 from marginbandits.experiments.runner import locally, run_plan
 from marginbandits.experiments.store import Store
-from marginbandits.theory import Bound
 from tests.marks import at_length
 
 ROOT = Path(__file__).parent.parent
@@ -71,15 +64,8 @@ def found(claim: Claim) -> Finding:
     return claim.judge(measured(claim.own(True)))
 
 
-ON_A_PAGE = {
-    "comparators-metric",
-    "figure-1-learners",
-    "hinge-lmc",
-    "lipschitz",
-    "margins",
-    "oracle-comparators",
-    "variance",
-}
+LONG = {"comparators-metric", "figure-1-learners", "hinge-lmc", "lipschitz", "margins", "oracle-comparators"}
+ON_A_PAGE = {*LONG, "variance"}
 """Claims that a document shows: `test_documents` runs them too."""
 
 
@@ -180,15 +166,7 @@ def test_lemmas_hold_and_printed_mistakes_are_seen() -> None:
 # Negative controls: break something, and the verdict falls.
 
 
-ALONE = {
-    "comparators-metric",
-    "figure-1-learners",
-    "hinge-lmc",
-    "lipschitz",
-    "margins",
-    "oracle-comparators",
-    "separability",
-}
+ALONE = {*LONG, "separability"}
 """Claims whose controls take long enough for `make soak`."""
 
 
@@ -247,200 +225,6 @@ def test_a_learner_that_does_not_learn_is_over_the_bound(monkeypatch: pytest.Mon
     monkeypatch.setattr(mb.ExponentialWeights, "_update", lambda *_: None)
     lines = found(tiny(price_of_k.CLAIM)).lines
     assert [line.verdict for line in lines if "for every K" in line.claim] == [Verdict.FAILS] * 2
-
-
-# Bounds and exponents.
-
-
-def runs(regret: float, bound: float, uniform: float, useful: float = 5000.0) -> Results:
-    values = [{"regret": regret + x, "bound": bound, "uniform": uniform, "useful": useful} for x in (-1.0, 0.0, 1.0)]
-    return Results(Measured({"T": 1000, "seed": seed}, one) for seed, one in enumerate(values))
-
-
-@pytest.mark.parametrize(
-    ("regret", "bound", "uniform", "expected"),
-    [
-        (100.0, 200.0, 500.0, Verdict.HOLDS),
-        (300.0, 200.0, 500.0, Verdict.FAILS),
-        (199.0, 200.0, 500.0, Verdict.UNDECIDED),
-        (100.0, 501.0, 500.0, Verdict.IDLE),  # uniform play keeps it, too
-        (900.0, 501.0, 500.0, Verdict.IDLE),  # and was better than this
-        (-100.0, 200.0, -50.0, Verdict.IDLE),
-        (900.0, 1000.0, 500.0, Verdict.VACUOUS),  # T = 1000: nothing exceeds it
-    ],
-)
-def test_bounds_are_judged_where_uniform_play_would_break_them(
-    regret: float, bound: float, uniform: float, expected: Verdict
-) -> None:
-    line = bounded("c", "s", {"": runs(regret, bound, uniform)})
-    assert line.verdict is expected
-    assert ("under which uniform play is too" in line.measured) is (expected in (Verdict.IDLE, Verdict.VACUOUS))
-    assert "bound/T" in line.measured
-    assert ("from T = 5,000 on" in line.measured) is (expected in (Verdict.IDLE, Verdict.VACUOUS))
-
-
-def test_single_runs_over_the_bound_count_where_a_share_is_asked() -> None:
-    each = {"bound": 200.0, "uniform": 500.0, "useful": 1.0}
-    lucky = Results(Measured({"T": 1000, "seed": s}, {"regret": 250.0 if s < 2 else 0.0, **each}) for s in range(20))
-    assert bounded("c", "s", {"": lucky}).verdict is Verdict.HOLDS
-    assert bounded("c", "s", {"": lucky}, share=0.9).verdict is Verdict.HOLDS
-    assert bounded("c", "s", {"": lucky}, share=0.95).verdict is Verdict.FAILS
-
-
-def test_one_cell_over_its_bound_fails_and_one_that_does_not_bite_is_named() -> None:
-    good, bad, idle = runs(1.0, 200.0, 500.0), runs(300.0, 200.0, 500.0), runs(900.0, 600.0, 500.0)
-    assert bounded("c", "s", {"good": good, "idle": idle}).verdict is Verdict.HOLDS
-    assert "does not bite in 1 of 2 cells (idle, T = 1,000" in bounded("c", "s", {"good": good, "idle": idle}).measured
-    assert bounded("c", "s", {"good": good, "bad": bad, "idle": idle}).verdict is Verdict.FAILS
-
-
-def test_limits_name_the_first_t_that_says_something() -> None:
-    def root(T: int) -> Bound:
-        return Bound("root", {"all": 10.0 * T**0.5}, T)
-
-    for uniform in (900.0, 90.0):
-        useful = int(limits(root, 1000, uniform)["useful"])
-        assert root(useful).value < uniform / 1000 * useful
-        assert root(useful - 1).value >= uniform / 1000 * (useful - 1)
-    assert limits(lambda T: Bound("line", {"all": float(T)}, T), 1000, 900.0)["useful"] == FARTHEST
-
-
-def test_the_first_t_is_that_of_the_mean_and_not_the_mean_of_each() -> None:
-    """Uniform play loses 100, 500 or 900: the bound bites on the mean from where it is below 0.5 T."""
-
-    def promised(_: Results) -> Callable[[int], Bound]:
-        return lambda T: Bound("root", {"all": 20.0 * T**0.5}, T)
-
-    lots = [(100.0, 40_000.0), (500.0, 1600.0), (900.0, 494.0)]
-    values = [{"regret": 1.0, "bound": 632.0, "uniform": one, "useful": useful} for one, useful in lots]
-    uneven = Results(Measured({"T": 1000, "seed": seed}, one) for seed, one in enumerate(values))
-    words = bounded("c", "s", {"": uneven}, promised=promised).measured
-    said = int(re.findall(r"from T = ([\d,]+) on", words)[0].replace(",", ""))
-    assert promised(uneven)(said).value < 0.5 * said
-    assert promised(uneven)(said - 1).value >= 0.5 * (said - 1)
-
-
-def test_a_setting_that_never_bites_is_named_with_its_t() -> None:
-    good, idle = runs(1.0, 200.0, 500.0), runs(900.0, 600.0, 500.0, useful=7000.0)
-    words = bounded("c", "s", {"good": good, "idle": idle}).measured
-    assert "at none of these T in idle, where it bites from T = 7,000 on" in words
-    biting = (Measured({**one.parameters, "T": 4000}, {**one.values, "uniform": 900.0}) for one in idle)
-    later = Results([*idle, *biting])
-    assert "at none of these T" not in bounded("c", "s", {"good": good, "idle": later}).measured
-
-
-def test_an_exponent_that_could_not_have_been_too_large_is_undecided() -> None:
-    """It falls; its grid is short; or its interval is as wide as the way to the rival."""
-    assert grown(Interval(-2.0, -2.5, -1.5), 0.5, rival=1.0) is Verdict.UNDECIDED
-    narrow = Interval(0.5, 0.49, 0.51)
-    spans = (0.99 * SHORTEST, SHORTEST)
-    assert [grown(narrow, 0.5, rival=1.0, span=span) for span in spans] == [Verdict.UNDECIDED, Verdict.REACHED]
-    assert grown(Interval(0.9, 0.88, 0.92), 0.5, rival=1.0, span=2.0) is Verdict.UNSEEN  # it fell nevertheless
-    for half, expected in ((0.09, Verdict.UNDECIDED), (0.07, Verdict.REACHED)):
-        assert grown(Interval(0.50, 0.50 - half, 0.50 + half), 0.67, rival=0.75) is expected
-    line = grows("c", "s", {"": (Interval(-2.0, -2.5, -1.5), 0.5)}, rival=1.0, where="T from 8,000 to 64,000")
-    assert line.verdict is Verdict.UNDECIDED
-    assert "what falls has no exponent of growth" in line.measured
-
-
-def test_a_bootstrap_covers_the_exponent() -> None:
-    """Regret T^0.7 with a tenth of noise, five seeds: 95% intervals cover in 95% of 200 draws, up to four errors."""
-    rng, covered = np.random.default_rng(0), 0
-    for _ in range(200):
-        noisy = Results(
-            Measured({"T": T, "seed": s}, {"y": T**0.7 * rng.normal(1.0, 0.1)})
-            for T in (1000, 4000, 16_000)
-            for s in range(5)
-        )
-        low, high = bootstrapped(noisy, "T", "y")[1:]
-        covered += low <= 0.7 <= high
-    assert covered >= 200 * 0.95 - 4.0 * (200 * 0.95 * 0.05) ** 0.5
-    assert bootstrapped(noisy.where(seed=0), "T", "y")[1:] == (-np.inf, np.inf)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [
-        (0.70, 0.80, Verdict.REACHED),
-        (0.70, 0.80 + TOLERANCE, Verdict.REACHED),
-        (0.79, 0.81 + TOLERANCE, Verdict.UNDECIDED),
-        (0.60, 0.95, Verdict.UNDECIDED),  # too few seeds: below the rival, and nothing is shown
-        (0.81, 0.81 + TOLERANCE, Verdict.UNSEEN),
-    ],
-)
-def test_an_exponent_is_at_most_the_bounds_if_its_whole_interval_is(low: float, high: float, expected: Verdict) -> None:
-    assert grown(Interval(0.5 * (low + high), low, high), 0.80, rival=1.0) is expected
-
-
-def test_the_tolerance_never_reaches_the_rival() -> None:
-    assert grown(Interval(0.77, 0.74, 0.79), 0.75, rival=0.80) is Verdict.UNDECIDED
-    assert grown(Interval(0.76, 0.74, 0.775), 0.75, rival=0.80) is Verdict.REACHED
-
-
-def test_fewer_seeds_do_not_help_an_exponent() -> None:
-    """A true exponent 0.04 above the bound's, with a spread of 0.06 over seeds: 2,000 draws of 5 and of 20 seeds."""
-    rng = np.random.default_rng(0)
-
-    def held(n: int) -> float:
-        each = [grown(interval(rng.normal(0.84, 0.06, n)), 0.80, rival=1.0) for _ in range(2000)]
-        return each.count(Verdict.REACHED) / len(each)
-
-    assert held(5) < held(20) + 0.02 < 0.1
-    assert grown(interval(rng.normal(0.80, 0.03, 20)), 0.80, rival=1.0) is Verdict.REACHED
-
-
-def test_slow_growth_is_no_merit_of_who_does_not_learn() -> None:
-    def over_d(share: float) -> Results:
-        rng = np.random.default_rng(0)
-        return Results(
-            Measured({"d": d, "seed": s}, {"regret": 100.0 * share + rng.normal(), "uniform": 100.0})
-            for d in (2, 4)
-            for s in range(4)
-        )
-
-    assert learns(over_d(0.5), "d") is Verdict.REACHED
-    assert learns(over_d(1.0), "d") is Verdict.UNSEEN
-    flat = {"": (Interval(0.0, -0.01, 0.01), 0.5)}
-    lines = [grows("c", "s", flat, rival=1.0, where="", learnt=[learns(over_d(one), "d")]) for one in (0.5, 1.0)]
-    assert [line.verdict for line in lines] == [Verdict.REACHED, Verdict.UNSEEN]
-
-
-@pytest.mark.parametrize("told", [NOTHING, OPPOSITE])
-def test_who_is_told_something_else_loses_by_the_truth(told: str) -> None:
-    env = mb.environments.HingeRealizable(2, 2, 300, seed=0)
-    broken = played(mb.SquareCB(2, seed=0), env, told)
-    assert broken.all_losses is not None
-    np.testing.assert_array_equal(broken.losses, broken.all_losses[np.arange(300), broken.actions])
-    assert broken.losses.mean() > 0.3 > 0.1 > played(mb.SquareCB(2, seed=0), env).losses.mean()
-
-
-def test_weights_of_cells_are_those_over_all_policies() -> None:
-    """Exponential weights over all 2^m policies on m cells, in one learner and as a product."""
-    m, T = 3, 60
-    rng = np.random.default_rng(0)
-    cells, losses = rng.integers(m, size=T), (rng.random((T, 2)) < 0.4).astype(float)
-    policies = np.array(list(itertools.product((0, 1), repeat=m)))
-    weights = np.stack([1.0 - 2.0 * policies, 2.0 * policies - 1.0], 1)  # N x K x m: ±1 on the cell's column
-    agent = mb.ExponentialWeights(2, regressors=weights, surrogate="policy", horizon=T, seed=0)
-    laws, draws = [], np.empty(T)
-    for t, context in enumerate(np.eye(m)[cells]):
-        decision = agent.act(context)
-        assert decision.distribution is not None
-        laws.append(decision.distribution[1])
-        draws[t] = 0.0 if decision.action == 1 else 1.0 - 1e-12
-        agent.learn(context, decision, loss=losses[t, decision.action])
-    np.testing.assert_allclose(many_cells.product_weights(cells, losses, m, draws), laws, atol=1e-5)
-
-
-def test_verdicts() -> None:
-    assert verdict(True, corrected=False) is Verdict.HOLDS
-    assert verdict(False, corrected=False) is Verdict.FAILS
-    assert verdict(True, rate=True) is Verdict.REACHED
-
-
-def test_slopes_are_exponents() -> None:
-    results = Results(Measured({"T": T, "seed": s}, {"y": (s + 1) * T**0.7}) for T in (10, 100, 1000) for s in range(3))
-    assert slope(results, "T", "y").mean == pytest.approx(0.7)
 
 
 # Running.

@@ -11,6 +11,7 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 import marginbandits as mb
+from marginbandits.pointed import Pointed
 from tests.naive import TWINS, Twin
 
 
@@ -26,8 +27,10 @@ def kernels() -> dict[str, Any]:
 
 
 def flat(value: Any) -> Any:
-    """The numbers of an array, or of all of a tuple."""
-    return np.concatenate([np.ravel(flat(one)) for one in value]) if isinstance(value, tuple) else value
+    """The numbers of an array, or of all of a tuple; of a kernel none."""
+    if isinstance(value, tuple):
+        return np.concatenate([np.empty(0), *(np.ravel(flat(one)) for one in value if not isinstance(one, Pointed))])
+    return value
 
 
 def differences(twin: Twin, fast: Any, n: int) -> list[str]:

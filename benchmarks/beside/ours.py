@@ -1,4 +1,7 @@
-"""marginbandits, as it is shipped: contexts as they are, standardised online; probabilities; checked input."""
+"""marginbandits, as it is shipped: contexts as they are, standardised online; probabilities; checked input.
+
+But for RegCB, which has two learning rates to choose from in a trial, as Vowpal Wabbit has.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +11,8 @@ from beside.player import Settings
 
 DISTRIBUTION = "marginbandits"
 EXPLORERS: dict[str, list[Settings]] = {
-    name: [{}] for name in ("LinUCB", "LinTS", "EpsilonGreedy", "Bag", "SquareCB", "RegCB", "Cover")
+    **{name: [{}] for name in ("LinUCB", "LinTS", "EpsilonGreedy", "Bag", "SquareCB", "Cover")},
+    "RegCB": [{}, {"learning_rate": 0.25}],  # two rates, as its peer has
 }
 
 

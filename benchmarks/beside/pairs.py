@@ -68,7 +68,7 @@ def measure(side: Side, kind: str, data: Path, rounds: int, seconds: float, seed
 
 @functools.cache
 def speed(side: Side, kind: str, data: Path, rounds: int, seconds: float) -> float:
-    """Ours, which has nothing to choose: once for all peers beside it."""
+    """Ours where it has nothing to choose: once for all peers beside it."""
     return measure(side, kind, data, rounds, seconds, 0)[0].rate
 
 
@@ -86,13 +86,17 @@ def compared(
     write = langevin.write if task == "langevin" else (lambda seed, to: tasks.write(task, seed, to))
     seconds = limits.seconds * (3.0 if kind == "whole" else 1.0)
     first, at_most = write(0, folder), min(limits.rounds, tasks.ROWS.get(task, limits.rounds))
-    their, their_rate = chosen(theirs, kind, first, at_most if kind == "whole" else min(at_most, TRIAL), seconds)
-    our_rate = speed(ours, kind, first, min(at_most, TRIAL // 5), seconds)
+    trial = at_most if kind == "whole" else min(at_most, TRIAL)
+    their, their_rate = chosen(theirs, kind, first, trial, seconds)
+    if len(ours.choices) > 1:
+        our, our_rate = chosen(ours, kind, first, trial, seconds)
+    else:
+        our, our_rate = ours, speed(ours, kind, first, min(at_most, TRIAL // 5), seconds)
     enough = max(LEAST_ROUNDS, round(float(f"{seconds * min(their_rate, our_rate):.1e}")))
     rounds = min(at_most, enough)
     pairs = []
     for repeat in range(limits.repeats):
         data = write(repeat, folder)
-        one, other = (measure(side, kind, data, rounds, PATIENCE, repeat)[0] for side in (their, ours))
+        one, other = (measure(side, kind, data, rounds, PATIENCE, repeat)[0] for side in (their, our))
         pairs.append((one, other))
     return pairs

@@ -94,6 +94,11 @@ for command in (convert, evaluate, learn, serve, keys, journal, replay, doctor):
 @click.option("--keep-order", is_flag=True, help="Play rows in the order of the file (data that drifts).")
 @click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Processes.")
 @click.option("--dask", metavar="ADDRESS", help="Run on a Dask cluster instead: its address, or `local`.")
+@click.option(
+    "--device",
+    type=click.Choice(["cpu", "torch:cpu", "torch:cuda", "cuda"]),
+    help="Where learners of networks, HingeLMC(scores=Networks), are played, many at once; without it one at a time.",
+)
 @click.option("--plan", "plan_file", type=click.Path(dir_okay=False, exists=True, path_type=Path), help="A TOML plan.")
 @click.option(
     "--out",
@@ -102,7 +107,7 @@ for command in (convert, evaluate, learn, serve, keys, journal, replay, doctor):
     show_default=True,
     help="Folder for results and report; the same command again resumes there.",
 )
-def bakeoff(plan_file: Path | None, out: Path, jobs: int, dask: str | None, **options: Any) -> None:
+def bakeoff(plan_file: Path | None, out: Path, jobs: int, dask: str | None, device: str | None, **options: Any) -> None:
     """Play learners on classification tables as bandits, and compare them.
 
     Each row is a context, each class an action; a learner is told only whether its class was right. Results are kept
@@ -113,9 +118,11 @@ def bakeoff(plan_file: Path | None, out: Path, jobs: int, dask: str | None, **op
     if plan_file is not None:
         _refuse_beside_a_plan(options)
     plan = _plan(plan_file, options)
+    spread = _spread(dask, jobs)
+    if device is not None:
+        plan, spread = _on_device(plan, spread, "torch:cuda" if device == "cuda" else device)
     for note in plan.notes:
         click.echo(note, err=True)
-    spread = _spread(dask, jobs)
     out.mkdir(parents=True, exist_ok=True)
     with Store(out / STORE) as store:
         sizes = f"{len(plan.learners)} learners x {len(plan.data)} data sets x {plan.seeds} seeds"
@@ -319,6 +326,15 @@ def _spread(dask: str | None, jobs: int) -> "Spread":
     from marginbandits.experiments.dask_runner import on_dask
 
     return on_dask(dask, workers=jobs)
+
+
+def _on_device(plan: "Plan", spread: "Spread", device: str) -> "tuple[Plan, Spread]":
+    """The plan with its networks there, in batches."""
+    from dataclasses import replace
+
+    from marginbandits.experiments.device_runner import on_device
+
+    return replace(plan, device=device), on_device(spread)
 
 
 def _run(sweep: "Sweep", store: "Store", spread: "Spread", words: str) -> int:

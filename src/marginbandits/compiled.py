@@ -1,7 +1,7 @@
 """The one door to numba: `kernel` compiles a function of plain arrays.
 
-Kernels live in the file of the algorithm they serve, start with an underscore and take few arguments. They allow
-re-association and fused multiply-add (so that sums are vectorised) but keep NaN and inf meaningful, which numba's
+Kernels live in the file of the algorithm they serve; those that no other file calls start with an underscore. They
+allow re-association and fused multiply-add (so that sums are vectorised) but keep NaN and inf meaningful, which numba's
 plain `fastmath=True` does not.
 
 numba keeps machine code on disk and renews it when the kernel's own file changes, but not when a kernel it calls
@@ -11,8 +11,8 @@ which belongs to the user, is read and never written. Importing writes and delet
 the first kernel is compiled, and then those of this installation's earlier states go that nobody added to for a week.
 Who still runs such a state compiles again.
 
-Kernels that call kernels take them in whole (`inline`): left to the linker, that would happen where both are compiled
-and not where one is read from disk, and a sum would be rounded one way or the other.
+Kernels that call kernels take them in whole (`inline`), but for the longest (`pointed`): left to the linker, that would
+happen where both are compiled and not where one is read from disk, and a sum would be rounded one way or the other.
 
 No loop both sums floats and writes to an array, unless it goes line by line (`lanes`). Several columns can be taken at
 once only where what is written is not read as well; processors are told to find out by how near the arrays lie, and add
@@ -44,7 +44,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 from numba.core.runtime.nrt import rtsys
 from numba.misc.appdirs import AppDirs
 
-__all__ = ["entry", "forget_old", "kernel", "kernel_folder", "long_kernel"]
+__all__ = ["entry", "forget_old", "kernel", "kernel_folder", "long_kernel", "made_for"]
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -73,10 +73,15 @@ def entry(kernel: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
     """
     if not hasattr(kernel, "compile"):  # with NUMBA_DISABLE_JIT it is what it was
         return cast(Callable[..., Any], kernel)
+    return cast(Callable[..., Any], made_for(kernel, arguments).entry_point)
+
+
+def made_for(kernel: Any, arguments: tuple[Any, ...]) -> Any:
+    """What compiling the kernel for arguments of these types has made, or makes now."""
     types = tuple(map(numba.typeof, arguments))
     if types not in kernel.overloads:  # else numba's lock, which is every thread's, would be taken for nothing
         kernel.compile(types)
-    return cast(Callable[..., Any], kernel.get_overload(types))
+    return kernel.overloads[types]
 
 
 def _compiled(function: F, *, nogil: bool) -> F:

@@ -112,7 +112,7 @@ def _read(context: Any, builder: Any, kind: Any, words: Iterator[Any]) -> Any:
         return builder.bitcast(word, ir.DoubleType())
     if isinstance(kind, types.Boolean):
         return builder.trunc(word, ir.IntType(1))
-    if isinstance(kind, types.Integer):
+    if not isinstance(kind, types.Array):  # a whole number, or where something is
         return word
     from numba.np.arrayobj import populate_array  # which is slow to load, and is there where anything is compiled
 

@@ -61,6 +61,15 @@ class Reservoir(Record):
         arrays = self.rows, self.losses, self.seen, self.next
         return put(*arrays, block, row, loss, normal, self.gone, self.before, self.journal.stamp)
 
+    def keep_all(self) -> None:
+        """Put everything into the journal: of most places only that nothing was ever there."""
+        for block in range(len(self.seen)):
+            n = self.held(block)
+            self.journal.keep(self.rows, (block, slice(n)))
+            self.journal.keep_none(self.rows, (block, slice(n, None)))
+        for array in (self.losses, self.seen, self.next):
+            self.journal.keep(array)
+
     def undo(self, stamp: int) -> None:
         """Take the last round out again."""
         if self.before[1] == stamp:

@@ -200,7 +200,7 @@ class Rounds:
                 found[one.name] = value.take(rows)
             else:
                 found[one.name] = [value[i] for i in rows] if isinstance(value, list) else value[rows]
-        if self.laws is not None and self.offers is not None:  # as wide as the most that is offered now
+        if self.laws is not None and self.labels is None:  # as wide as the most that is offered now
             widest = max((len(one) for one in found["offers"]), default=0)
             found["laws"] = found["laws"][:, :widest]
         return replace(self, **found)

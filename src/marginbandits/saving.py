@@ -25,6 +25,7 @@ import numpy.typing as npt
 from marginbandits import filled
 from marginbandits.exports import exported
 from marginbandits.parametrised import Parametrised
+from marginbandits.settled import unsettled
 from marginbandits.state import Field
 from marginbandits.validation import quoted
 
@@ -56,7 +57,10 @@ Source = str | os.PathLike[str] | IO[bytes]
 
 
 class Part(Parametrised):
-    """What a learner may be built with, and is saved with: made again from its own parameters alone."""
+    """What a learner may be built with, and is saved with: made again from its parameters, which are `settled`."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, unsettled(self, name, value) if name[0] != "_" and name in vars(self) else value)
 
     def as_data(self) -> dict[str, Any]:
         """The parameters as a file keeps them."""

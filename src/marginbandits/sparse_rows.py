@@ -125,11 +125,12 @@ def usual_rows(width: int) -> Callable[[Any], tuple[Array, Places, Places] | Non
         values, columns, starts = context.data, context.indices, context.indptr
         if not (type(values) is type(columns) is type(starts) is _ARRAY):
             return None
-        if columns.dtype is INT32 is starts.dtype:  # as SciPy's own mostly are
-            columns, starts = columns.astype(np.int64), starts.astype(np.int64)
-        plain = values.strides == columns.strides == starts.strides == _ONE_BY_ONE
-        known = values.dtype is FLOAT64 and columns.dtype is INT64 is starts.dtype
-        return (values, columns, starts) if plain and known else None
+        if values.dtype is not FLOAT64 or values.strides != _ONE_BY_ONE:
+            return None
+        if columns.dtype is INT32 is starts.dtype and columns.ndim == starts.ndim == 1:  # as SciPy's own mostly are
+            return values, columns.astype(INT64), starts.astype(INT64)
+        plain = columns.strides == starts.strides == _ONE_BY_ONE and columns.dtype is INT64 is starts.dtype
+        return (values, columns, starts) if plain else None
 
     return usual
 

@@ -140,6 +140,11 @@ class Record:
         """The live arrays, by name."""
         raise NotImplementedError
 
+    def keep_all(self) -> None:
+        """Put everything into the journal, as it is."""
+        for field in self.fields().values():
+            self.journal.keep(field.array)
+
     def undo(self, stamp: int) -> None:
         """Put back what changed under this stamp: for records that keep it themselves, at most once a round."""
 
@@ -246,14 +251,22 @@ class Journal:
         if not self._whole:
             self.kept.append((array, index, array[index].copy()))
 
+    def keep_none(self, array: npt.NDArray[Any], index: Any) -> None:
+        """Remember that `array[index]` is nothing but zeros, without looking."""
+        if not self._whole:
+            self.kept.append((array, index, 0))
+
     def keeps_itself(self, record: Record) -> None:
         """A record that keeps what it changes under the journal's `stamp`, by itself."""
         self.records = (*self.records, record)
 
     def keep_all(self, state: State) -> None:
         """Remember everything, once for many rounds."""
-        for array in state.arrays().values():
-            self.keep(array)
+        for part in state.parts.values():
+            if isinstance(part, Field):
+                self.keep(part.array)
+            else:
+                part.keep_all()
         self.keep_no_more()
 
     def keep_no_more(self) -> None:

@@ -67,8 +67,8 @@ def test_a_thousand_damaged_files() -> None:
 
 @pytest.mark.soak
 def test_two_hundred_failures() -> None:
-    told = injected(200, seed=1)  # how often the alarm comes too late is the machine's
-    assert int(told.split("'alarm': ")[1].split(",")[0].rstrip("}")) >= 50
+    told = injected(200, seed=1)
+    assert "'alarm': 75" in told, told
 
 
 @pytest.mark.soak

@@ -245,3 +245,15 @@ def test_logs_that_are_none() -> None:
             call()
     assert repr(log) == "<2 rounds of 2 actions>"
     assert len(log.take(np.array([False, True]))) == 1
+
+
+def test_some_rounds_of_labels_that_offer_less_have_laws_of_all_labels() -> None:
+    """As wide as the most that is offered are those of rounds without labels alone."""
+    laws = np.array([[0.5, 0.25, 0.25], [0.5, 0.5, 0.0]])
+    parts: dict[str, Any] = {"contexts": None, "actions": np.array([0, 1]), "losses": np.zeros(2), "laws": laws}
+    offers: Any = [{"a": {}, "b": {}, "c": {}}, {"a": {}, "b": {}}]
+    labelled = mb.Rounds(**parts, offers=offers, labels=("a", "b", "c"))
+    for log, law in ((labelled, [0.5, 0.5, 0.0]), (mb.Rounds(**parts, offers=offers), [0.5, 0.5])):
+        found = log.take([1]).laws
+        assert found is not None
+        assert found.tolist() == [law]

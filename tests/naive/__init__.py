@@ -6,8 +6,10 @@ what they have written; it fails for a kernel that has no twin here.
 
 from tests.naive import (
     audit,
+    beliefs,
     comparators,
     diagonal,
+    featured,
     features,
     forgetting,
     laws,
@@ -22,6 +24,8 @@ from tests.naive import (
     swift,
     tables,
     trees,
+    vectors,
+    votes,
     wide_ridge,
 )
 from tests.naive.references import (
@@ -47,9 +51,11 @@ __all__ = [
     "OnlineRegression",
     "Twin",
     "audit",
+    "beliefs",
     "believed_values",
     "comparators",
     "diagonal",
+    "featured",
     "features",
     "forgetting",
     "fourier",
@@ -76,5 +82,7 @@ __all__ = [
     "tables",
     "trees",
     "two_sided_cost",
+    "vectors",
+    "votes",
     "wide_ridge",
 ]

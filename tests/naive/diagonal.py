@@ -7,7 +7,7 @@ from scipy.special import expit
 from marginbandits.learners.baselines import logistic_ts
 from marginbandits.learners.hinge_lmc import wide as wide_hinge
 from marginbandits.learners.smooth_ftl import wide
-from marginbandits.oracles import diagonal
+from marginbandits.oracles import diagonal, latest
 from marginbandits.types import Array
 from tests.naive.online_regression import _compressed, _dense_batch, _sparse_row
 from tests.naive.regression import _width
@@ -142,7 +142,25 @@ def _kept(rng: np.random.Generator) -> tuple[object, ...]:
     return some(rng, d), values, columns.astype(np.int64), places_of, rounds, counts
 
 
-@twin(wide._give_up, lambda rng: (_kept(rng)[5], _kept(rng)[3], *sorted(rng.integers(0, 20, 2).tolist())))
+@twin(latest.make_way, lambda rng: (_kept(rng)[5], _kept(rng)[3], int(rng.integers(0, 15)), 36))
+def make_way(ring: Places, places: Places, n: int, room: int) -> tuple[int, int]:
+    """Behind the last row, or at the first place; the oldest go, until none begins where it will be."""
+    memory, rows = len(places), [(ring[0] + k) % len(places) for k in range(ring[1])]
+    start = int(places[rows[-1]].sum()) if rows else 0
+    wanted = set(range(start, start + n))
+    if start + n > room:
+        start, wanted = 0, set(range(start, room))
+        while rows and places[rows[0], 0] in wanted:
+            rows.pop(0)
+        wanted = set(range(n))
+    while rows and (places[rows[0], 0] in wanted or len(rows) == memory):
+        rows.pop(0)
+    at = (ring[0] + ring[1]) % memory
+    ring[:] = (at - len(rows)) % memory, len(rows) + 1, ring[2] + 1
+    return at, start
+
+
+@twin(latest._give_up, lambda rng: (_kept(rng)[5], _kept(rng)[3], *sorted(rng.integers(0, 20, 2).tolist())))
 def give_up(counts: Places, places: Places, start: int, end: int) -> None:
     while counts[1] and places[counts[0], 0] in range(start, end):
         counts[:2] = (counts[0] + 1) % len(places), counts[1] - 1

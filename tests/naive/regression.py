@@ -134,7 +134,7 @@ def step(
     n = int(changed[1])
     kept[n, -1] = model[-1]
     changed[1], changed[2 + n] = n + 1, block
-    spread = carlson(model[:-1], scaled, gain, kept[n])
+    spread = carlson(model[:-1], scaled, gain, kept[n] if changed[0] >= 0 else np.zeros(model.shape))
     model[-1] += gain * pull / weight**0.5
     room[:] = [*gain, *scaled, spread]
 

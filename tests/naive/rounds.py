@@ -146,7 +146,7 @@ def _all_of_it(rng: np.random.Generator) -> tuple[Any, ...]:
         bin_now,
         np.zeros(5),
         np.zeros(3 * 128 + 8),
-        17,
+        pick(rng, 17, -1),
     )
 
 
@@ -193,7 +193,8 @@ def learn_one(
     scores = rows @ particles[0].T if shared else particles @ rows[0]
     hinge = sum(side * max(1 + sign * scores[action].mean() / margin, 0) for side, sign in ((loss, 1), (1 - loss, -1)))
     monitored(bins, bin_now, weights, agreement(scores, hope), hinge, 1 / probability, bins_before, stamp)
-    particles_before[:], total_before[:] = own, pull
+    if stamp >= 0:
+        particles_before[:], total_before[:] = own, pull
     target = (margin if squared else 1.0) * (1 - 2 * loss)
     observe(models, z, block, target, model_before, model_changed, model_room, stamp)
     nudges = temperature * normals[:n]
@@ -205,7 +206,8 @@ def learn_one(
     last = min(first + moves, n)
     start, end = stretch(following, block, held, minibatch)
     places[:] = stamp, block, slot, first, last, start, end
-    slopes_before[first:last, 1 : 1 + end - start] = own_slopes[first:last, start:end]
+    if stamp >= 0:
+        slopes_before[first:last, 1 : 1 + end - start] = own_slopes[first:last, start:end]
     looked = own, kept_rows[block], kept_losses[block]
     if slot >= 0:
         slopes_before[:, 0] = own_slopes[:, slot]

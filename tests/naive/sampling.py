@@ -135,7 +135,7 @@ def change(
 
 
 def _stored(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, Array]:
-    n, size, d = pick(rng, 1, 2, 5), pick(rng, 1, 6), pick(rng, 1, 3)
+    n, size, d = pick(rng, 1, 2, 5), pick(rng, 1, 6, 11), pick(rng, 1, 3, 8, 19)
     return some(rng, n, size), some(rng, n, d), 2 * some(rng, n, d), some(rng, size, d), rng.random(size)
 
 
@@ -144,6 +144,16 @@ def _looks(rng: np.random.Generator) -> tuple[Array, Array, Array, Array, Array,
     first, last = sorted(rng.integers(len(slopes) + 1, size=2).tolist())
     start, end = sorted(rng.integers(len(rows) + 1, size=2).tolist())
     return slopes, total, moved, rows, losses, first, last, start, end, 0.6, pick(rng, True, False)
+
+
+def _four_of_them(rng: np.random.Generator) -> tuple[Array, int, Array, Array]:
+    n, d = pick(rng, 4, 9), pick(rng, 1, 3, 8, 19)
+    return some(rng, n, d), int(rng.integers(n - 3)), some(rng, d), some(rng, d)
+
+
+@twin(stored_pull._eight, _four_of_them)
+def eight(rows: Array, i: int, p: Array, q: Array) -> tuple[Array, Array]:
+    return rows[i : i + 4] @ p, rows[i : i + 4] @ q
 
 
 @twin(stored_pull.refresh, _looks)

@@ -8,9 +8,10 @@ from marginbandits.learners import regression
 from marginbandits.learners.baselines import epsilon_greedy, lints, linucb
 from marginbandits.oracles import diagonal
 from marginbandits.types import Array, Mask
+from tests.naive.beliefs import _to_learn_wide, _to_play_wide
 from tests.naive.diagonal import _filled, score_one
 from tests.naive.laws import explored, greedy_each, moved_together
-from tests.naive.swift import K, _to_learn_wide, _to_play_wide
+from tests.naive.swift import K
 from tests.naive.twin import Places, pick, some, twin
 
 

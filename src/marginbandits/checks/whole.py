@@ -79,12 +79,16 @@ def _masked_batch(one: Learner, two: Learner, *, matrix: bool) -> None:
 
 @learner_check
 def runs_equal_rounds(build: Build) -> None:
-    """A run in compiled code, where there is any, is bit for bit what its rounds are one by one, draws included."""
+    """A run in compiled code, where there is any, is bit for bit what its rounds are one by one, draws included.
+
+    It begins once no more rounds are learnt anew.
+    """
     one, two = build(), build()
     if not hasattr(two, "_run"):
         return
-    train(one, 1)
-    train(two, 1)
+    first = max(1, getattr(two, "EARLY", 0)) if hasattr(two, "_compiled") else 1
+    train(one, first)
+    train(two, first)
     contexts, losses = map(np.array, zip(*stream(150, seed=6), strict=True))
     actions, probabilities, laws, done = np.empty(150, np.int64), np.empty(150), np.empty((150, K)), list[None]()
     if not two._run(0, contexts, losses, actions, probabilities, laws, lambda: done.append(None)):

@@ -59,6 +59,7 @@ class NetworksExpert(Expert):
         margin: Annotated[float, Real(1e-6, 1e6)] = 1.0,
         features: Maps = "raw",
     ) -> None:
+        networks.refuse_a_bag()
         self.networks = networks
         self.after = after
         self.surrogate = surrogate

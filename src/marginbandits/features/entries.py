@@ -159,8 +159,7 @@ class Entries:
                     if n - before > TOGETHER:
                         raise ValueError(f"what is offered must have at most {TOGETHER:,} entries together, got more")
             except ValueError as error:
-                position = max((len(marks) - rows) // 5 - 1, 0)
-                raise ValueError(f"contexts[{position}]: {error}" if len(names) > 1 else str(error)) from None
+                raise ValueError(_offering(str(error), names, (len(marks) - rows) // 5 - 1)) from None
         return crossed(np.array(codes, np.int64), np.array(values, np.float64), marks, pairs, n)
 
     def _read(self, context: Mapping[str, Any], seen: Seen) -> tuple[list[int], list[float], list[int]]:
@@ -350,6 +349,20 @@ def _spend(left: list[int], n: int) -> None:
     left[0] -= n
     if left[0] < 0:
         raise ValueError(f"context must have at most {MOST:,} entries, got more")
+
+
+def _offering(told: str, names: Sequence[str], place: int) -> str:
+    """What is wrong with an offer, by the names that were given: of the user where no action has been read.
+
+    >>> _offering("context['user.age'] must be so", ["hat"], -1)
+    "context['age'] must be so"
+    >>> _offering("context['action.price'] must be so", ["hat", "shoe"], 1)
+    "actions['shoe']['price'] must be so"
+    """
+    if place < 0:
+        return told.replace("context['user.", "context['", 1)
+    own = f"actions[{quoted(names[place])}]"
+    return told.replace("context['action.", f"{own}['", 1) if "context['action." in told else f"{own}: {told}"
 
 
 def _refuse_long(path: str, value: str) -> None:

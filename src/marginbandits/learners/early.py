@@ -34,6 +34,8 @@ FIRST = 8
 """Rounds before anything is learnt anew."""
 _ROOM = 2**23
 """Numbers that rows may take."""
+_AT_ONCE = 16
+"""Rounds whose features are made at once."""
 
 
 class Early(Record):
@@ -47,6 +49,11 @@ class Early(Record):
         self.results: Array = zeros((most, 2))  # loss and probability
         self.rounds = np.zeros(1, np.int64)
         self.attach(Journal())
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is learnt anew any more."""
+        return int(self.rounds[0]) == len(self.actions)
 
     def due(self) -> bool:
         """Whether, with the next round, it is time to learn all of them anew."""
@@ -76,10 +83,15 @@ class Early(Record):
 
     def again(self, features: FeatureMap) -> Iterator[Round]:
         """All rounds kept, in order, in today's scales."""
-        for i in range(int(self.rounds[0])):
-            rows = features.transform(self.rows[self.starts[i] : self.starts[i + 1]])
-            one = shared([rows]) if self.together else per_action(rows, self.n_actions)
-            yield one, int(self.actions[i]), float(self.results[i, 0]), float(self.results[i, 1])
+        n = int(self.rounds[0])
+        for first in range(0, n, _AT_ONCE):
+            last = min(first + _AT_ONCE, n)
+            start = self.starts[first]
+            rows = features.transform(self.rows[start : self.starts[last]])
+            for i in range(first, last):
+                own = rows[self.starts[i] - start : self.starts[i + 1] - start]
+                one = shared([own]) if self.together else per_action(own, self.n_actions)
+                yield one, int(self.actions[i]), float(self.results[i, 0]), float(self.results[i, 1])
 
     def give_up(self) -> None:
         """Nothing will be learnt anew any more."""
@@ -93,7 +105,7 @@ class Early(Record):
         """The same rounds, where actions have moved to other places; none if one that was played is gone."""
         n, where = int(before.rounds[0]), {int(old): new for new, old in enumerate(places) if old >= 0}
         gone = not self.together and any(int(action) not in where for action in before.actions[:n])
-        if n == len(before.actions) or gone:
+        if before.over or gone:
             self.rounds[0] = len(self.actions)
             return
         for i in range(n):
@@ -115,7 +127,7 @@ class Early(Record):
     def check(self) -> None:
         """Every round has the rows it can have, an action among them, and a probability."""
         n = int(self.rounds[0])
-        if n == len(self.actions):
+        if self.over:
             return
         sizes = np.diff(self.starts[: n + 1])
         if (sizes < 1).any() or not (self.together or (sizes == 1).all()):

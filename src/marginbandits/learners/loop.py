@@ -249,6 +249,7 @@ class Loop(Stored):
             self._swift.learn_all([(batch, action, loss, probability)])
             return
         early, due = self._early, False
+        young = early is not None and not early.over
         if early is not None:
             due = early.due()
             if due and self._state is not None:
@@ -263,8 +264,11 @@ class Loop(Stored):
             self._anew(anew, batch, action, loss, probability)
         else:
             self._update(batch, action, loss, probability)
-        if early is not None and due and early.rounds[0] == len(early.actions):
-            early.give_up()
+        if early is not None and young and early.over:
+            if due:
+                early.give_up()
+            self._journal.keep_attribute(self, "_swift")
+            self._hasten()
 
     def _start(self, shape: Shape, size: int | None = None) -> None:
         """Allocate everything, in at most so many bytes; the journal remembers that there was nothing."""
@@ -295,6 +299,10 @@ class Loop(Stored):
             self._filling = shape.width if shape.sparse else 0
             self._vector = None if shape.sparse or not started.checks_rows else (shape.width,)
         self._hasten()
+
+    def _may_hasten(self) -> bool:
+        """Whether rounds may be compiled by now: not as long as they are kept to be learnt anew."""
+        return self._early is None or self._early.over
 
     def _hasten(self) -> None:
         offers = swift_offers(self, self._shape, self._names, self._map)

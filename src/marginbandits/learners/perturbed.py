@@ -1,9 +1,11 @@
-"""What learners that follow a perturbed leader share: N policies, what each has cost, and the noise of the next round.
+"""What learners that follow a perturbed leader share: what each policy has cost, and the noise of the next round.
 
 Noise for the next round is drawn when a round is learnt, and is part of the state: so laws draw nothing, and are exact.
-`perturbed_oracle` has the same for a class that is known by its oracle.
+What an algorithm charges and draws (`Perturbed`) does not depend on how its leader is found: among N policies that are
+listed (`PerturbedLearner`), or by an oracle (`perturbed_oracle`).
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
@@ -13,18 +15,38 @@ from marginbandits.contexts import Batch
 from marginbandits.features import MaybeFeatures
 from marginbandits.learners.base import Parts
 from marginbandits.learners.finite_class import Radius, Regressors
+from marginbandits.learners.horizon import HorizonLearner
 from marginbandits.learners.policy_class import Columns, Contexts, PolicyLearner
 from marginbandits.state import COUNT, Field, zeros
 from marginbandits.types import Array
 from marginbandits.validation import ActionCount, Instance, Integer, Seed, validated
 
-__all__ = ["PerturbedLearner"]
+__all__ = ["Perturbed", "PerturbedLearner"]
 
 _FARTHEST = 1e100
 
 
-class PerturbedLearner(PolicyLearner):
-    """A subclass says what a round costs (`_charge`) and how the next is perturbed (`_perturbation`)."""
+class Perturbed(HorizonLearner):
+    """An algorithm says what a round costs and how the next is perturbed; a subclass knows the contexts and the leader.
+
+    Where a context is, `where`, is its column of what policies play, or its row.
+    """
+
+    @abstractmethod
+    def _perturbation(self, rng: np.random.Generator) -> Array:
+        """What each action of each context that is known is charged beside."""
+
+    @abstractmethod
+    def _charge(self, where: Array | Columns, action: int, loss: float, probability: float) -> float:
+        """What policies that play this action there are charged."""
+
+    @abstractmethod
+    def _often(self) -> Columns:
+        """How often each context that is known was given, or seen."""
+
+
+class PerturbedLearner(PolicyLearner, Perturbed):
+    """N policies: the leader is found among the costs of all."""
 
     exempt: ClassVar[Mapping[str, str]] = {
         "better_than_uniform": "what keeps every adversary at bay, noise above all, drowns so few rounds"
@@ -56,13 +78,8 @@ class PerturbedLearner(PolicyLearner):
         if transductive and (contexts is None or len(contexts) != horizon):
             raise ValueError(f"contexts must be the {horizon} to come where transductive is True")
 
-    def _perturbation(self, rng: np.random.Generator) -> Array:
-        """What each action of each column of the pool is charged beside."""
-        raise NotImplementedError("a perturbed learner fills `_perturbation`")
-
-    def _charge(self, column: Columns, action: int, loss: float, probability: float) -> float:
-        """What policies that play this action are charged."""
-        raise NotImplementedError("a perturbed learner fills `_charge`")
+    def _often(self) -> Columns:
+        return self._pool.counts
 
     def _parts(self) -> Parts:
         self._cost, self._noise_now = zeros((self.n_policies,)), zeros((self.n_policies,))

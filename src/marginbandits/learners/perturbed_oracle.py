@@ -13,7 +13,6 @@ has, or on how many contexts they differ: `size` is that number, or a larger one
 Contexts and what they were charged take 8(d + K)(T + |X|) bytes.
 """
 
-from abc import abstractmethod
 from typing import Annotated
 
 import numpy as np
@@ -23,7 +22,8 @@ from marginbandits.arrays import Numbers
 from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.features import Identity
 from marginbandits.learners.base import Parts
-from marginbandits.learners.horizon import HorizonLearner
+from marginbandits.learners.perturbed import Perturbed
+from marginbandits.learners.policy_class import Columns
 from marginbandits.oracles.leader import Followed
 from marginbandits.state import Field, zeros
 from marginbandits.types import Array, Leader, Oracle
@@ -37,8 +37,8 @@ Given = Annotated[Array, Numbers(2, low=-1e100, high=1e100)]
 Size = Annotated[int, Integer(2, 10**300)]
 
 
-class PerturbedByOracle(HorizonLearner):
-    """A subclass says what a round costs (`_charge`) and how the next is perturbed (`_perturbation`)."""
+class PerturbedByOracle(Perturbed):
+    """The leader is what the oracle finds, of all that was charged to the contexts given and met."""
 
     journals = True
     n_features = None
@@ -56,15 +56,10 @@ class PerturbedByOracle(HorizonLearner):
     ) -> None:
         super().__init__(n_actions, features=Identity(), seed=seed)
         self.oracle, self.contexts, self.size, self.horizon = oracle, contexts, size, horizon
-        self._known, self._often = np.unique(contexts, axis=0, return_counts=True)
+        self._known, self._given = np.unique(contexts, axis=0, return_counts=True)
 
-    @abstractmethod
-    def _perturbation(self, rng: np.random.Generator) -> Array:
-        """What each action of each of the contexts given is charged beside."""
-
-    @abstractmethod
-    def _charge(self, row: Array, action: int, loss: float, probability: float) -> float:
-        """What policies that play this action on this context are charged."""
+    def _often(self) -> Columns:
+        return np.asarray(self._given)
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         if shape.shared or n_features != self._known.shape[1]:

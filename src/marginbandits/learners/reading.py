@@ -76,10 +76,11 @@ class Reader:
 
     def _flat(self, name: str, values: Any) -> Any:
         """Images with all axes of each made one; what is as long stays as it is."""
-        if scipy.sparse.issparse(values):
-            return values
         assert self.image is not None  # who calls this has looked
-        x, image, size = read_numbers(name, values), tuple(self.image), math.prod(self.image)
+        image, size = tuple(self.image), math.prod(self.image)
+        if scipy.sparse.issparse(values):
+            raise ValueError(f"{name} must be of shape {image}, got sparse rows")
+        x = read_numbers(name, values)
         if x.shape[-len(image) :] == image:
             return x.reshape(*x.shape[: -len(image)], size)
         if x.shape[-1:] == (size,) or not x.size:
@@ -103,3 +104,5 @@ class Reader:
     def _refuse(self, name: str) -> None:
         if self.refusing:
             raise ValueError(f"{name} of {self.refusing} must be numbers, got names and values")
+        if self.image is not None:
+            raise ValueError(f"{name} must be of shape {tuple(self.image)}, got names and values")

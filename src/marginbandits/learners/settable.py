@@ -14,11 +14,11 @@ Traceback (most recent call last):
 ValueError: n_policies is settled once a learner has begun: build another one, got 5000
 """
 
-import functools
 from collections.abc import Hashable
 from typing import Any, cast
 
-from marginbandits.validation import Constraint, cleaned, constraints, quoted
+from marginbandits.settled import rules
+from marginbandits.validation import cleaned, quoted
 
 __all__ = ["settable"]
 
@@ -31,14 +31,7 @@ def settable(learner: Any, name: str, value: object) -> object:
     called = name in _ACTIONS and "_everything" in own
     if name not in own or not (called or own.get("_state") is not None):
         return value
-    rule = _rules(kind).get(name)
+    rule = rules(kind).get(name)
     if rule is not None and (called or type(own[name]) is not float):
         raise ValueError(f"{name} is settled once a learner has begun: build another one, got {quoted(value)}")
     return cleaned(rule, name, value)
-
-
-@functools.cache
-def _rules(cls: Any) -> dict[str, Constraint]:
-    """The constraint of each argument that an object of this class is built with."""
-    made = [vars(one)["__init__"] for one in reversed(cls.__mro__) if one is not object and "__init__" in vars(one)]
-    return {name: rule for init in made for name, rule in constraints(init).items()}

@@ -134,6 +134,7 @@ class Stored(Parametrised, ABC):
                     Shape(together, width, sparse and learner._keeps_sparse(width), width == CODES), archive.room
                 )
                 learner._restore(archive)
+                learner._hasten()  # by what was restored
                 learner._journal.begin()  # that there was nothing is no longer kept
             archive.done()
             for which, generator in (("draws", learner._draws), ("rng", learner._rng)):

@@ -5,10 +5,11 @@ A learner says how one row of features is played and learnt, in two kernels on p
     law_one(columns, values, starts, mask, state, law)                 False where its numbers are no longer finite
     learn_one(columns, values, action, loss, probability, mask, noise, state)
 
-of which `columns` are those that a sparse row fills, and empty if it is dense; `noise` are draws from [0, 1) of the
-learner's own generator, as many as it says (`noisy`). `compiled_rounds` makes them into a kernel that scales contexts,
-plays, draws and learns, each if it is asked to. The same source, put into another function, may sum in another order.
-Here it is one function whatever is asked, so that a whole run is, bit for bit, what its rounds are one by one.
+of which `columns` are those that a sparse row fills, and empty if it is dense; `noise` are draws of the learner's own
+generator, as many as it says (`noisy`), from [0, 1) or by a third kernel, `draw(source, noise, state)`.
+`compiled_rounds` makes them into a kernel that scales contexts, plays, draws and learns, each if it is asked to. The
+same source, put into another function, may sum in another order. Here it is one function whatever is asked, so that a
+whole run is, bit for bit, what its rounds are one by one.
 
 A round is one call, which nothing can interrupt: it is learnt whole or not at all, and needs no journal. This is for
 vectors, sparse rows and mappings with features "raw" or "fourier", or for who needs none; everything else goes the
@@ -51,7 +52,14 @@ WIDEST = 2**22
 """Numbers of dense contexts that are copied at once, or one context."""
 _NOWHERE = np.empty(0, np.int64)
 NOT_FINITE = "the model's numbers are no longer finite"
-Kernels: TypeAlias = tuple[Any, Any]
+Kernels: TypeAlias = tuple[Any, ...]
+
+
+@kernel
+def _shares(source, out, state):  # type: ignore[no-untyped-def]  # of what a generator draws from, and a tuple
+    """Draws from [0, 1)."""
+    for i in range(out.shape[0]):
+        out[i] = uniform(source)
 
 
 @kernel
@@ -102,7 +110,7 @@ def _featured_plain(contexts, t, mode, learning, features):  # type: ignore[no-u
 def compiled_rounds(
     dense: Kernels | None = None, sparse: Kernels | None = None, plain: Kernels | None = None
 ) -> tuple[Any, Any, Any]:
-    """The compiled rounds of a learner, of two kernels for dense rows, for sparse ones, or for contexts as they are."""
+    """A learner's compiled rounds, of two or three kernels each: for dense rows, sparse ones, contexts as they are."""
     return (
         _rounds(_featured_dense, *dense) if dense else None,
         _rounds(_featured_sparse, *sparse) if sparse else None,
@@ -110,7 +118,7 @@ def compiled_rounds(
     )
 
 
-def _rounds(featured: Any, law_one: Any, learn_one: Any) -> Any:
+def _rounds(featured: Any, law_one: Any, learn_one: Any, draw: Any = _shares) -> Any:
     """A kernel that returns how many of n rounds it did: fewer only where a context has a bad value, or a law is none.
 
     Contexts that are dense are one after another; so are `laws`, or there is room for one, which all use. `mask` has
@@ -133,8 +141,7 @@ def _rounds(featured: Any, law_one: Any, learn_one: Any) -> Any:
             if learning:
                 action = actions[t]
                 loss = losses[t, action if losses.shape[1] > 1 else 0]
-                for i in range(noise.shape[0]):
-                    noise[i] = uniform(own)
+                draw(own, noise, state)
                 learn_one(columns, values, action, loss, max(probabilities[t], RAREST), allowed, noise, state)
                 count[0] += 1
                 continue
@@ -158,7 +165,7 @@ def swift_rounds(learner: Any, shape: Shape | None, features: FeatureMap | None)
     if shape is None or features is None or made is None or kind is None or shape.shared or learner.window is not None:
         return None
     rounds = vars(kind)["_compiled"][features.sparse if made else 2]
-    if rounds is None or _changed(type(learner), kind):
+    if rounds is None or _changed(type(learner), kind) or not learner._may_hasten():
         return None
     if not made:
         made = features.n_inputs, _NOWHERE

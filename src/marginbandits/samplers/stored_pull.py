@@ -13,9 +13,11 @@ Schmidt, Le Roux & Bach (2017), "Minimizing finite sums with the stochastic aver
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from marginbandits.compiled import kernel
 from marginbandits.factors import dot
+from marginbandits.lanes import each, line, total, width
 from marginbandits.samplers.particles import slope
 from marginbandits.state import Field, Journal, Record, zeros
 from marginbandits.types import Array
@@ -71,20 +73,55 @@ def refresh(
     squared: bool,
 ) -> None:
     """Look at a block's rounds from `start` to `end` again, for its particles from `first` to `last`."""
-    d, zero = rows.shape[1], rows.dtype.type(0.0)
-    even = last - (last - first) % 2
-    for i in range(start, end):
-        row = rows[i]
-        for k in range(first, even, 2):  # two particles at once
-            p, q = particles[k], particles[k + 1]
-            s, t = zero, zero
-            for j in range(d):
-                s += p[j] * row[j]
-                t += q[j] * row[j]
-            _change(slopes[k], total[k], i, row, s, losses[i], margin, squared)
-            _change(slopes[k + 1], total[k + 1], i, row, t, losses[i], margin, squared)
-        if even < last:
-            _change(slopes[even], total[even], i, row, dot(particles[even], row), losses[i], margin, squared)
+    fours, pairs = end - (end - start) % 4, last - (last - first) % 2
+    for k in range(first, pairs, 2):  # two particles, and four rounds, at once
+        p, q, own, other, pull, moved = particles[k], particles[k + 1], slopes[k], slopes[k + 1], total[k], total[k + 1]
+        for i in range(start, fours, 4):
+            s0, s1, s2, s3, t0, t1, t2, t3 = _eight(rows, i, p, q)
+            _change(own, pull, i, rows[i], s0, losses[i], margin, squared)
+            _change(own, pull, i + 1, rows[i + 1], s1, losses[i + 1], margin, squared)
+            _change(own, pull, i + 2, rows[i + 2], s2, losses[i + 2], margin, squared)
+            _change(own, pull, i + 3, rows[i + 3], s3, losses[i + 3], margin, squared)
+            _change(other, moved, i, rows[i], t0, losses[i], margin, squared)
+            _change(other, moved, i + 1, rows[i + 1], t1, losses[i + 1], margin, squared)
+            _change(other, moved, i + 2, rows[i + 2], t2, losses[i + 2], margin, squared)
+            _change(other, moved, i + 3, rows[i + 3], t3, losses[i + 3], margin, squared)
+    for k in range(first, last):
+        for i in range(fours if k < pairs else start, end):
+            _change(slopes[k], total[k], i, rows[i], dot(particles[k], rows[i]), losses[i], margin, squared)
+
+
+@kernel
+def _eight(rows: Array, i: int, p: Array, q: Array) -> Any:
+    """Scores of two particles in four rounds from i on."""
+    r0, r1, r2, r3 = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
+    u0 = u1 = u2 = u3 = v0 = v1 = v2 = v3 = each(p.dtype.type(0.0))
+    d, many = p.shape[0], width(p)
+    wide = d - d % many
+    for j in range(0, wide, many):
+        x, y, z0, z1, z2, z3 = line(p, j), line(q, j), line(r0, j), line(r1, j), line(r2, j), line(r3, j)
+        u0, u1, u2, u3 = u0 + z0 * x, u1 + z1 * x, u2 + z2 * x, u3 + z3 * x
+        v0, v1, v2, v3 = v0 + z0 * y, v1 + z1 * y, v2 + z2 * y, v3 + z3 * y
+    s0, s1, s2, s3, t0, t1, t2, t3 = (
+        total(u0),
+        total(u1),
+        total(u2),
+        total(u3),
+        total(v0),
+        total(v1),
+        total(v2),
+        total(v3),
+    )
+    for j in range(wide, d):
+        s0 += r0[j] * p[j]
+        s1 += r1[j] * p[j]
+        s2 += r2[j] * p[j]
+        s3 += r3[j] * p[j]
+        t0 += r0[j] * q[j]
+        t1 += r1[j] * q[j]
+        t2 += r2[j] * q[j]
+        t3 += r3[j] * q[j]
+    return s0, s1, s2, s3, t0, t1, t2, t3
 
 
 @kernel

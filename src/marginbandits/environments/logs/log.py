@@ -110,6 +110,11 @@ class Log:
         return self._scale.within
 
     @property
+    def ranged(self) -> bool:
+        """Whether it is known what its outcomes are: of costs, which may be any, only where it was said or declared."""
+        return self._scale.name != "cost" or self._scale.within is not None
+
+    @property
     def labels(self) -> tuple[Action, ...] | None:
         """What actions are called, in the order of their places; None where each round offers its own.
 

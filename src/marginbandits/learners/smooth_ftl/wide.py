@@ -23,14 +23,13 @@ import numpy.typing as npt
 from marginbandits.compiled import kernel
 from marginbandits.contexts import Batch
 from marginbandits.oracles.diagonal import Diagonal, within
+from marginbandits.oracles.latest import FILLED, make_way
 from marginbandits.state import COUNT, SQUARES, Field, zeros
 from marginbandits.types import Array
 
 __all__ = ["WideLeaders"]
 
 Places = npt.NDArray[np.int64]
-_FILLED = 64
-"""Columns that kept rounds may fill on average, before fewer are kept."""
 SPREAD = 3.0
 _PASSES, _TOLERANCE = 20, 1e-2
 _FIRST, _HELD, _SEEN = range(3)
@@ -41,7 +40,7 @@ class WideLeaders(Diagonal):
 
     def __init__(self, n_blocks: int, n_features: int, memory: int, regularisation: float) -> None:
         super().__init__(n_blocks, n_features, regularisation)
-        room = max(_FILLED * memory, n_features)  # for one round at least
+        room = max(FILLED * memory, n_features)  # for one round at least
         self.values, self.columns = zeros((n_blocks, room)), zeros((n_blocks, room), np.int64)
         self.places = zeros((n_blocks, memory, 2), np.int64)  # of each round its first place there, and how many
         self.rounds = zeros((n_blocks, memory, 2))  # loss and pull
@@ -61,19 +60,12 @@ class WideLeaders(Diagonal):
         """Keep a round, if need be in place of the oldest."""
         columns, values = within(one).row(one.row(action))
         block, n = one.block(action), len(values)
-        counts, places, memory = self.counts[block], self.places[block], self.places.shape[1]
+        counts = self.counts[block]
         self.journal.keep(self.counts, block)
-        counts[_SEEN] = min(counts[_SEEN] + 1, COUNT)
         if n == 0:  # it pulls at nothing
+            counts[_SEEN] = min(counts[_SEEN] + 1, COUNT)
             return
-        start = int(places[(counts[_FIRST] + counts[_HELD] - 1) % memory].sum()) if counts[_HELD] else 0
-        if start + n > self.values.shape[1]:  # what was not overwritten behind it is older than all else
-            _give_up(counts, places, start, self.values.shape[1])
-            start = 0
-        _give_up(counts, places, start, start + n)
-        if counts[_HELD] == memory:
-            counts[_FIRST], counts[_HELD] = (counts[_FIRST] + 1) % memory, memory - 1
-        at = int(counts[_FIRST] + counts[_HELD]) % memory
+        at, start = make_way(counts, self.places[block], n, self.values.shape[1])
         where = block, slice(start, start + n)
         for array, index in ((self.values, where), (self.columns, where), (self.places, (block, at))):
             self.journal.keep(array, index)
@@ -82,7 +74,6 @@ class WideLeaders(Diagonal):
         self.values[where], self.columns[where] = values, columns
         self.places[block, at], self.rounds[block, at] = (start, n), (loss, 0.0)
         self.precision[block, columns] += values * values
-        counts[_HELD] += 1
 
     def lead(self, block: int, margin: float) -> None:
         """Find the block's leader anew."""
@@ -123,13 +114,6 @@ class WideLeaders(Diagonal):
         first, held, seen = self.counts.T
         if (first >= self.places.shape[1]).any() or (held > np.minimum(self.places.shape[1], seen)).any():
             raise ValueError("counts must be of rounds that are kept")
-
-
-@kernel
-def _give_up(counts: Places, places: Places, start: int, end: int) -> None:
-    """Give up the oldest rounds, as long as they begin within start and end."""
-    while counts[_HELD] > 0 and start <= places[counts[_FIRST], 0] < end:
-        counts[_FIRST], counts[_HELD] = (counts[_FIRST] + 1) % places.shape[0], counts[_HELD] - 1
 
 
 @kernel

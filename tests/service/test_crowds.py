@@ -84,7 +84,6 @@ def test_more_open_events_than_there_may_be_are_refused(opened: Callable[..., Sh
     client = web(shop)
     for k in range(3):
         assert client.post("/loops/shop/decide", json={**HATS, "event_id": str(k)}).status_code == 200
-        shop.service.settle()
     refused = client.post("/loops/shop/decide", json=HATS)
     assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
     assert refused.json()["error"] == "3 events of this loop are open, and it may have 3 (most_open)"
@@ -94,6 +93,21 @@ def test_more_open_events_than_there_may_be_are_refused(opened: Callable[..., Sh
     shop.pass_by(61.0)
     assert client.post("/loops/shop/decide", json=HATS).status_code == 200
     assert client.put("/loops/shop", json={"settings": {"most_open": 0}}).status_code == 400
+
+
+def test_what_the_learner_has_not_taken_in_is_open_too(
+    opened: Callable[..., Shop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that is made anew keeps the learner for minutes, in which decisions go on."""
+    shop = opened(Settings(window=60, most_open=5))
+    with monkeypatch.context() as held:
+        held.setattr(Service, "_catch_up", lambda _: False)
+        client = web(shop)
+        time.sleep(0.1)  # a turn that is under way ends
+        told = [client.post("/loops/shop/decide", json=HATS).status_code for _ in range(40)]
+        assert told == [200] * 5 + [429] * 35
+    shop.pass_by(61.0)
+    assert client.post("/loops/shop/decide", json=HATS).status_code == 200
 
 
 def test_what_was_decided_has_its_answer_also_where_more_may_not_be_open(opened: Callable[..., Shop]) -> None:
@@ -142,7 +156,7 @@ def test_so_they_are_after_a_restart_and_where_another_process_learns(
 
 def _full(service: Service) -> bool:
     try:
-        service.loop("shop").room()
+        service.loop("shop").room(service.untaken)
     except FullError:
         return True
     return False

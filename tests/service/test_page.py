@@ -5,7 +5,7 @@ import base64
 import re
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from marginbandits.service.sqlite import Sqlite
 from marginbandits.service.tallies import LIVE, Table
 from marginbandits.service.wording import Units
 from tests.browser import FAULTS, Browser
+from tests.service.made import Shop
 from tests.service.running import served
 from tests.service.simulated import SECOND, Simulated
 
@@ -422,31 +423,30 @@ def test_one_decision_tells_what_it_was_worth(service: Service) -> None:
     assert "Its window is open until" in page
     assert "0.250 at " in page, "what came before it counts, too"
     assert "&lt;i&gt;" in page
-    service.set("shop", {"window": 0.05})
+
+
+def test_one_decision_tells_what_came_in_time(opened: Callable[..., Shop]) -> None:
+    shop = opened(Settings(window=60.0, aggregation="sum", actions=["a", "b"]))
+    web = Web(shop.service)
     web.post("/loops/shop/reward", json={"event_id": "f", "value": 0.25}).raise_for_status()
     web.post("/loops/shop/decide", json={"event_id": "f"}).raise_for_status()
     web.post("/loops/shop/reward", json={"event_id": "f", "value": 0.5}).raise_for_status()
-    time.sleep(0.1)
+    shop.pass_by(61.0)
     web.post("/loops/shop/reward", json={"event_id": "f", "value": 0.125}).raise_for_status()
     assert "Its reward is <b>0.750</b>, by sum." in web.get("/page/shop/event?id=f").text
 
 
-def test_one_decision_tells_everything(service: Service) -> None:
-    service.set("shop", Settings(window=0.1, holdback=0.2))
-    web = Web(service)
+def test_one_decision_tells_everything(opened: Callable[..., Shop]) -> None:
+    shop = opened(Settings(window=60.0, holdback=0.2))
+    service, web = shop.service, Web(shop.service)
     for k in range(12):
         ask = {"context": {"who": "Ann"}, "actions": ["hat", "<b>shoe</b>", "sock"], "excluded": ["sock"]}
         web.post("/loops/shop/decide", json={**ask, "event_id": f"../{k}/é?#", "unit": "Ann"}).raise_for_status()
         web.post("/loops/shop/reward", json={"event_id": f"../{k}/é?#", "value": 0.25}).raise_for_status()
-    time.sleep(0.1)
-    service.settle()
+    shop.pass_by(61.0)
     address = "/page/shop/event?id=..%2F11%2F%C3%A9%3F%23"
     assert address in web.get("/page/shop").text
-    for _ in range(100):
-        page = web.get(address).text
-        if "Predicted reward" in page:
-            break
-        time.sleep(0.05)
+    page = web.get(address).text
     assert "0.250 at " in page
     assert "&lt;b&gt;shoe&lt;/b&gt;" in page
     assert "<b>shoe" not in page

@@ -26,7 +26,7 @@ def learnt(client: httpx.Client, n: int) -> Any:
 
 def test_what_is_rewarded_is_played_and_a_restart_changes_nothing(tmp_path: Path) -> None:
     with served(tmp_path) as (client, _):
-        client.put("/loops/shop", json={"new": True, "settings": {"window": 0.3}}).raise_for_status()
+        client.put("/loops/shop", json={"new": True, "settings": {"window": 2.0}}).raise_for_status()
         for k in range(60):
             one = decided(client, context={"likes": "hat" if k % 2 else "shoe"}, actions=["hat", "shoe"])
             assert abs(sum(chance["probability"] for chance in one["ranking"]) - 1.0) < 1e-9

@@ -75,7 +75,7 @@ class Service(Follower):
         """Decide, write, tell. Whoever asks, what is written is what can be read again."""
         loop, there = self.loop(name), None
         try:
-            loop.room()
+            loop.room(self.untaken)
         except FullError:  # what is there already has its answer
             if ask.event_id is not None or key is not None:
                 there = await asyncio.to_thread(self._before, name, ask.event_id, key)
@@ -103,7 +103,7 @@ class Service(Follower):
         self, loop: Loop, asked: Sequence[tuple[Ask, str | None]]
     ) -> list[tuple[Draft, Callable[[Appended], Answer]]]:
         """For requests with their keys: what is to be written, and what is to be told of what has been."""
-        loop.room()
+        loop.room(self.untaken)
         return self._made(loop, asked)
 
     def _made(

@@ -25,11 +25,12 @@ from collections.abc import Callable
 
 from marginbandits.service.audit import Audit
 from marginbandits.service.checkpoint import DamagedError
-from marginbandits.service.journal import ERASURE, SETTINGS, TICK, Draft, Entry, Journal, now
+from marginbandits.service.journal import DECISION, ERASURE, SETTINGS, TICK, Draft, Entry, Journal, now
 from marginbandits.service.logbook import LOG, line
 from marginbandits.service.loop import AT_ONCE, Loop, read
 from marginbandits.service.model import warm
 from marginbandits.service.records import Erased, encode
+from marginbandits.service.untaken import Untaken
 from marginbandits.service.writer import Appended, FullError, Writer
 
 __all__ = ["Follower", "LateError", "UnknownError"]
@@ -78,6 +79,7 @@ class Follower:
         self._ticking = 0.0
         self._fresh: deque[Entry] = deque(maxlen=MOST_FRESH)
         Audit().observe([0.5, 0.5], 0, ["", ""])  # so that its machine code is there
+        self.untaken = Untaken()
         self.writer = Writer(journal, self._written)
         try:
             self._take_turn()
@@ -160,6 +162,9 @@ class Follower:
         fresh = [entry for entry, new in found if new]
         if fresh:
             self.newest = fresh[-1]
+            for one in fresh:
+                if one.kind == DECISION:
+                    self.untaken.written(one.loop, one.seq)
             if self.leads:
                 self._fresh.extend(fresh)
         self._wake.set()

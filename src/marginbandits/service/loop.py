@@ -24,6 +24,7 @@ from marginbandits.service.model import Model
 from marginbandits.service.records import Decided, Erased, Offer, Policy, Settings, decode, encode
 from marginbandits.service.requests import Answer, Ask, Chance
 from marginbandits.service.watch import Watch
+from marginbandits.service.untaken import Untaken
 from marginbandits.service.writer import FullError
 
 __all__ = ["Loop", "answer", "closings", "read", "rebuilt", "settings_of"]
@@ -57,9 +58,10 @@ class Loop:
 
     # Deciding.
 
-    def room(self) -> None:
-        """Whether one more event may be open."""
-        n_open, most = self.joiner.n_open + self._open_elsewhere, self.settings.most_open
+    def room(self, untaken: Untaken) -> None:
+        """Whether one more event may be open: those count, too, that were decided here and are not taken in."""
+        fresh = untaken.after(self.name, self.seen)
+        n_open, most = self.joiner.n_open + self._open_elsewhere + fresh, self.settings.most_open
         if n_open >= most:
             raise FullError(f"{n_open:,} events of this loop are open, and it may have {most:,} (most_open)")
 

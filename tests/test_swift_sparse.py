@@ -105,3 +105,41 @@ def test_sparse_rows_are_taken_one_by_one_where_they_are_played_so() -> None:
     env.contexts = Rows(env.contexts)
     mb.simulate(mb.Banditron(K, seed=0), env)
     assert taken == [slice(t, t + 1) for t in range(20)]
+
+
+def _with_places(row: Any, columns: Any, starts: Any) -> Any:
+    made = row.copy()
+    made.indices, made.indptr = columns, starts
+    return made
+
+
+def test_places_of_any_size_are_played_alike_and_none_is_believed() -> None:
+    """SciPy's own are of 32 bits, and what they are is looked at in machine code of its own."""
+    rng, (one, two, three) = np.random.default_rng(0), (mb.SquareCB(K, seed=0) for _ in range(3))
+    X = scipy.sparse.csr_array(scipy.sparse.random_array((40, 30), density=0.2, rng=rng, format="csr"))
+    for t in range(40):
+        narrow = X[t : t + 1]
+        columns, starts = narrow.indices, narrow.indptr
+        wide = _with_places(narrow, columns.astype(np.int64), starts.astype(np.int64))
+        apart = _with_places(narrow, np.repeat(columns, 2)[::2], np.repeat(starts, 2)[::2])
+        assert columns.dtype == np.int32
+        for agent, row in ((one, narrow), (two, wide), (three, apart)):
+            agent.learn(row, agent.act(row), loss=float(t % 2))
+    assert one.dumps() == two.dumps() == three.dumps()
+    before, row = one.dumps(), X[:1]
+    n, last = row.nnz, row.indices[-1]
+    for columns, starts in (
+        (row.indices, np.array([0, n + 1], np.int32)),
+        (row.indices, np.array([0, -1], np.int32)),
+        (row.indices, np.array([1, n], np.int32)),
+        (row.indices, np.array([0], np.int32)),
+        (row.indices[:-1], row.indptr),
+        (row.indices[::-1].copy() - last, row.indptr),
+        (row.indices + 30, row.indptr),
+        (row.indices, row.indptr.astype(np.int64) + 2**40),
+    ):
+        bad = _with_places(row, columns, starts)
+        for call in (one.act, lambda x: one.learn(x, mb.Decision(0, 0.5), 0.5)):
+            with pytest.raises(ValueError, match="context"):
+                call(bad)
+    assert one.dumps() == before

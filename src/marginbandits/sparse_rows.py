@@ -17,7 +17,7 @@ from marginbandits.compiled import kernel
 from marginbandits.types import Array
 from marginbandits.validation import quoted
 
-__all__ = ["CODES", "FLOAT64", "LARGEST", "Places", "Sparse", "from_scipy", "usual_rows"]
+__all__ = ["CODES", "FLOAT64", "INT32", "LARGEST", "Places", "Sparse", "from_scipy", "usual_rows"]
 
 CODES = 2**49
 """The width of rows whose columns are codes of names and values (`features.entries`); no other row is as wide."""
@@ -31,7 +31,7 @@ _ARRAY = np.ndarray
 _COMPRESSED = scipy.sparse.csr_array, scipy.sparse.csr_matrix
 _MOST_ROWS = 10**7
 _NOWHERE = np.empty(0, np.int64)
-_ONE_BY_ONE = (8,)  # the strides of an array of one dimension, of eight bytes each
+_ONE_BY_ONE, _NARROW = (8,), (4,)  # the strides of an array of one dimension, of so many bytes each
 
 
 @dataclass(slots=True, eq=False)
@@ -116,7 +116,10 @@ def from_scipy(matrix: Any) -> Sparse:
 
 
 def usual_rows(width: int) -> Callable[[Any], tuple[Array, Places, Places] | None]:
-    """What says whether a row is as most are: its values, columns and starts, for `is_sound_row` to look at."""
+    """What says whether a row is as most are: its values, columns and starts, for `is_sound_row` to look at.
+
+    Columns and starts are both of 64 bits, or both of 32, as SciPy's own mostly are.
+    """
     shape = (1, width)
 
     def usual(context: Any) -> tuple[Array, Places, Places] | None:
@@ -127,9 +130,9 @@ def usual_rows(width: int) -> Callable[[Any], tuple[Array, Places, Places] | Non
             return None
         if values.dtype is not FLOAT64 or values.strides != _ONE_BY_ONE:
             return None
-        if columns.dtype is INT32 is starts.dtype and columns.ndim == starts.ndim == 1:  # as SciPy's own mostly are
-            return values, columns.astype(INT64), starts.astype(INT64)
-        plain = columns.strides == starts.strides == _ONE_BY_ONE and columns.dtype is INT64 is starts.dtype
+        size = columns.dtype
+        one_by_one = _NARROW if size is INT32 else _ONE_BY_ONE if size is INT64 else None
+        plain = starts.dtype is size and columns.strides == starts.strides == one_by_one
         return (values, columns, starts) if plain else None
 
     return usual

@@ -3,7 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from marginbandits.service.core import Service
 from marginbandits.service.records import Policy, Settings
+from marginbandits.service.sqlite import Sqlite
 from tests.service.made import Clock, Shop
 from tests.service.postgres import Server, programs
 
@@ -27,6 +29,13 @@ def opened(tmp_path: Path, clock: Clock) -> Iterator[Callable[..., Shop]]:
     yield shop
     for one in made:
         one.close()
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    one = Service(Sqlite(tmp_path, durability="process", serving=True))
+    yield one
+    one.close()
 
 
 @pytest.fixture(scope="session")

@@ -94,7 +94,7 @@ def replay(where: str, verify: bool) -> None:
     for fault in verdict.faults:
         click.echo(f"wrong: {fault}", err=True)
     if verdict.n_faults:
-        click.echo(f"{verdict.n_faults} faults", err=True)
+        click.echo(f"{verdict.n_faults:,} fault{'s' * (verdict.n_faults != 1)}", err=True)
         if verify:
             raise SystemExit(1)
 

@@ -40,7 +40,8 @@ from marginbandits.features.usual import beside
 from marginbandits.held import Held, chance, taken, uniform
 from marginbandits.laws import certain, drawn
 from marginbandits.learners.inputs import FAINTEST, RAREST
-from marginbandits.sparse_rows import is_sound_row
+from marginbandits.pointed import Pointed, called
+from marginbandits.sparse_rows import INT32, is_sound_row
 from marginbandits.types import Array
 
 __all__ = ["Swift", "compiled_rounds", "swift_rounds"]
@@ -105,6 +106,20 @@ def _featured_plain(contexts, t, mode, learning, features):  # type: ignore[no-u
     for j in range(d):
         strange += 0.0 if abs(row[j]) <= LARGEST else 1.0
     return strange == 0.0, nowhere, row
+
+
+@kernel
+def _narrow(mode, n, contexts, held, outer):  # type: ignore[no-untyped-def]  # of arrays, and tuples of them
+    """A round of a sparse row whose places are of 32 bits: the same machine code, of the same row in 64."""
+    values, columns, starts = contexts
+    (rounds,) = taken(outer)
+    if starts.shape[0] < 2 or not 0 <= starts[1] <= columns.shape[0]:
+        return 0
+    places, ends = np.empty(starts[1], np.int64), np.empty(2, np.int64)
+    for k in range(starts[1]):
+        places[k] = columns[k]
+    ends[0], ends[1] = starts[0], starts[1]
+    return called(rounds, (mode, n, (values, places, ends), held))
 
 
 def compiled_rounds(
@@ -200,6 +215,10 @@ class Swift:
         self._usual = self._plain.given  # of a round without a mask
         nothing: Any = Sparse(np.empty(0), _NOWHERE, np.zeros(2, np.int64), width) if sparse else np.zeros((1, width))
         self._rounds = entry(rounds, (PLAY, *self._given(nothing), self._plain))
+        if sparse:
+            small = nothing.values, nothing.columns.astype(INT32), nothing.starts.astype(INT32)
+            self._outer = Held((Pointed(rounds, (PLAY, *self._given(nothing), self._plain)),))
+            self._small = entry(_narrow, (PLAY, 1, small, self._plain, self._outer))
         self.choose, self.learn = self._one_by_one()
 
     def _one_by_one(self) -> tuple[Callable[[Any], Any], Callable[[Any, int, float, float], bool]]:
@@ -207,6 +226,7 @@ class Swift:
         rounds, usual, play, told, width = self._rounds, self._usual, self._action, self._told, self._width
         action, probability, law, probabilities = play.item, self._probability.item, self._law.copy, self._probability
         choosing, learning, sparse = PLAY | CHOOSE | LOOK, LEARN | LOOK, self._sparse
+        small, outer = (self._small, self._outer.given) if sparse else (None, 0)
 
         def choose(context: Any) -> tuple[int, float, Array] | None:
             """An action drawn from its law, or -1 if it is none; its probability; and the law.
@@ -214,7 +234,11 @@ class Swift:
             Of the context nothing is known but its shape and that it is plain, or the parts of a sparse row. None if
             these are not as they mostly are.
             """
-            if not rounds(choosing, 1, context, usual):
+            if sparse and context[1].dtype is INT32:
+                done = small(choosing, 1, context, usual, outer)
+            else:
+                done = rounds(choosing, 1, context, usual)
+            if not done:
                 _refuse_one(context, sparse, width)
                 return None
             return action(), probability(), law()
@@ -222,7 +246,11 @@ class Swift:
         def learn(context: Any, action: int, loss: float, probability: float) -> bool:
             """One round, of a context like that of `choose`; or False where that is None."""
             play[0], probabilities[0], told[0] = action, probability, loss
-            if not rounds(learning, 1, context, usual):
+            if sparse and context[1].dtype is INT32:
+                done = small(learning, 1, context, usual, outer)
+            else:
+                done = rounds(learning, 1, context, usual)
+            if not done:
                 _refuse_one(context, sparse, width)
                 return False
             return True
@@ -296,7 +324,7 @@ def _refuse_one(context: Any, sparse: bool, width: int) -> None:
     """Return if there is another way to read this context; else say what is wrong."""
     if not sparse:
         refuse_bad("context", context[None])
-    elif not is_sound_row(context[0], context[1], context[2], 0, width):
+    elif not is_sound_row(context[0], context[1].astype(np.int64), context[2].astype(np.int64), 0, width):
         return
     raise FloatingPointError(NOT_FINITE)
 

@@ -55,8 +55,11 @@ def chart(
     zero: bool = False,
     marks: Sequence[tuple[int, str]] = (),
     span: tuple[int, int] | None = None,
+    within: tuple[float, float] = (-math.inf, math.inf),
 ) -> str:
     """Lines on a common axis of time; the first is drawn last, on top. With `zero`, 0 is on the axis and has a line.
+
+    The other axis shows nothing but what can be: what is `within`.
 
     Marks are times at which something changed, with what that was; those beyond the axis are not drawn. The axis is
     as long as the lines, or a `span`, so that charts beside one another have the same.
@@ -67,7 +70,7 @@ def chart(
     if zero:
         low, high = min(low, 0.0), max(high, 0.0)
     room = 0.06 * (high - low) or 0.5
-    low, high = low - room * (low != 0.0), high + room
+    low, high = max(low - room * (low != 0.0), within[0]), min(high + room, within[1])
     first, last = span or (min(point.at for point in points), max(point.at for point in points))
 
     def across(at: int) -> float:

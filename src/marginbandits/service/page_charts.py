@@ -3,6 +3,7 @@
 How tall a chart is, is decided by what rests on many events; what rests on few is faint, and cut to it with an arrow.
 """
 
+import math
 import statistics
 from collections.abc import Callable, Sequence
 
@@ -40,10 +41,11 @@ def figures(seen: Seen, units: Units, now: int) -> str:
     marks = [(one.first, f"policy {number}") for number, one in sorted(seen.policies.items())[1:]]
     times = [point.at for one in (*rewards, lift, *earned, decisions) for point in one.points]
     span = min(times), max(times)
+    can_be = units.reward_of(0.0), units.reward_of(1.0)
     parts = [
-        _figure("Reward so far, with 95% intervals", rewards, marks, span),
+        _figure("Reward so far, with 95% intervals", rewards, marks, span, within=can_be),
         _figure(f"Bandit less {than} so far, with its 95% interval", [lift], marks, span, zero=True, legend=False),
-        _figure(f"Reward in each {width}", earned, marks, span),
+        _figure(f"Reward in each {width}", earned, marks, span, within=can_be),
         _figure(f"Decisions in each {width}", [decisions], marks, span, zero=True, legend=False),
     ]
     few = any(not point.sure for one in (*rewards, lift, *earned) for point in one.points)
@@ -130,9 +132,11 @@ def _figure(
     *,
     zero: bool = False,
     legend: bool = True,
+    within: tuple[float, float] = (-math.inf, math.inf),
 ) -> str:
     shown = [one for one in lines if one.points]
     if not shown:
         return ""
     names = f'<p class="legend">{"".join(map(key, shown))}</p>' if legend else ""
-    return f"<figure><h3>{title}</h3>{chart(shown, title, zero=zero, marks=marks, span=span)}{names}</figure>"
+    drawn = chart(shown, title, zero=zero, marks=marks, span=span, within=within)
+    return f"<figure><h3>{title}</h3>{drawn}{names}</figure>"

@@ -23,8 +23,8 @@ from marginbandits.service.journal import CHANGES, DECISION, ERASURE, POLICY, SE
 from marginbandits.service.model import Model
 from marginbandits.service.records import Decided, Erased, Offer, Policy, Settings, decode, encode
 from marginbandits.service.requests import Answer, Ask, Chance
-from marginbandits.service.watch import Watch
 from marginbandits.service.untaken import Untaken
+from marginbandits.service.watch import Watch
 from marginbandits.service.writer import FullError
 
 __all__ = ["Loop", "answer", "closings", "read", "rebuilt", "settings_of"]

@@ -130,7 +130,7 @@ def move_together(means: Array, deviations: Array, starts: Places, mask: Mask, l
                     u = (means[now] - means[k]) / (deviations[k] - deviations[now])
                     if u < crossing or (following >= 0 and u == crossing and deviations[k] > deviations[following]):
                         following, crossing = k, u
-            until = 0.5 * math.erfc(-crossing / math.sqrt(2.0))
+            until = max(0.5 * math.erfc(-crossing / math.sqrt(2.0)), below)  # crossings are rounded
             ties = 0
             for k in range(starts[i], starts[i + 1]):
                 ties += mask[k] and deviations[k] == deviations[now] and means[k] == means[now]

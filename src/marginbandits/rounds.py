@@ -34,6 +34,7 @@ import scipy.sparse
 from marginbandits.arrays import Booleans, Integers, Numbers
 from marginbandits.contexts import LARGEST
 from marginbandits.ranges import MaybeRange
+from marginbandits.sound import sound
 from marginbandits.types import Action, Array, Mask
 from marginbandits.validation import Function, Instance, Integer, OneOf, quoted, record, validated
 
@@ -268,7 +269,7 @@ def refuse_rounds(
                     f"contexts must be mappings of names and values, got {quoted(one)} in round {start + i}"
                 )
     elif scipy.sparse.issparse(contexts):
-        filled = contexts.tocsr().data
+        filled = sound(contexts, "contexts").tocsr().data
         good = np.abs(filled) <= LARGEST
         if not good.all():
             raise ValueError(f"contexts must be finite, got {filled[~good][0]}")

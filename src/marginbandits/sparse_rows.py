@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from marginbandits.compiled import kernel
+from marginbandits.sound import sound
 from marginbandits.types import Array
 from marginbandits.validation import quoted
 
@@ -30,7 +31,6 @@ FLOAT64, INT64, INT32 = np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.in
 _ARRAY = np.ndarray
 _COMPRESSED = scipy.sparse.csr_array, scipy.sparse.csr_matrix
 _MOST_ROWS = 10**7
-_NOWHERE = np.empty(0, np.int64)
 _ONE_BY_ONE, _NARROW = (8,), (4,)  # the strides of an array of one dimension, of so many bytes each
 
 
@@ -79,31 +79,20 @@ class Sparse:
         return Sparse(self.values[at], self.columns[at], starts, self.width)
 
 
-def from_scipy(matrix: Any) -> Sparse:
+def from_scipy(matrix: Any, name: str = "context") -> Sparse:
     """A checked copy in order, each column at most once, and only if it is not 0."""
+    given = _sound(matrix) if matrix.format == "csr" and matrix.ndim == 2 else None
+    if given is None:  # as most are not; what is wrong is found below
+        matrix = sound(matrix, name)
     if matrix.dtype.kind not in "biuf":
-        raise ValueError(f"context must be numbers, got {quoted(matrix)}")
+        raise ValueError(f"{name} must be numbers, got {quoted(matrix)}")
     if matrix.ndim > 2 or (matrix.ndim == 2 and matrix.shape[0] > _MOST_ROWS):
-        raise ValueError(f"context must have at most {_MOST_ROWS:,} rows, got shape {matrix.shape}")
+        raise ValueError(f"{name} must have at most {_MOST_ROWS:,} rows, got shape {matrix.shape}")
     if matrix.shape[-1] >= CODES:
-        raise ValueError(f"context must have fewer than 2^49 columns, got shape {matrix.shape}")
-    for name in ("indices", "indptr", "row", "col"):  # SciPy only warns of places that are fractions, or NaN
-        places = np.asarray(getattr(matrix, name, _NOWHERE))
-        if places.dtype.kind not in "iu":
-            raise ValueError(
-                f"context must be a sound sparse matrix: {name} must be whole numbers, got {quoted(places)}"
-            )
-    if matrix.format == "csr" and matrix.ndim == 2:
-        given = _sound(matrix, *matrix.shape)
-        if given is not None:
-            return Sparse(*given, matrix.shape[1])  # as most are; whatever is wrong with others is found below
-    try:
-        rows = scipy.sparse.csr_array(matrix.reshape(1, -1) if matrix.ndim == 1 else matrix, dtype=float)
-        rows.check_format()  # SciPy itself believes whatever a matrix was made of, and compiled code would follow it
-        if rows.nnz < 0:
-            raise ValueError(f"index pointer ends with {rows.nnz}")
-    except (ValueError, IndexError, TypeError, AttributeError) as error:
-        raise ValueError(f"context must be a sound sparse matrix: {error}") from error
+        raise ValueError(f"{name} must have fewer than 2^49 columns, got shape {matrix.shape}")
+    if given is not None:
+        return Sparse(*given, matrix.shape[1])
+    rows = scipy.sparse.csr_array(matrix.reshape(1, -1) if matrix.ndim == 1 else matrix, dtype=float)
     if not (rows.has_canonical_format and rows.data.all()):
         rows = rows.copy()
         rows.sum_duplicates()
@@ -111,7 +100,7 @@ def from_scipy(matrix: Any) -> Sparse:
     bad = np.flatnonzero(~(np.abs(rows.data) <= LARGEST))
     if len(bad):
         place = f"row {np.searchsorted(rows.indptr, bad[0], 'right') - 1}, column {rows.indices[bad[0]]}"
-        raise ValueError(f"context has {rows.data[bad[0]]} at {place}; it must be finite, within ±1e100")
+        raise ValueError(f"{name} has {rows.data[bad[0]]} at {place}; it must be finite, within ±1e100")
     return Sparse(rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64), rows.shape[1])
 
 
@@ -138,15 +127,17 @@ def usual_rows(width: int) -> Callable[[Any], tuple[Array, Places, Places] | Non
     return usual
 
 
-def _sound(matrix: Any, n: int, width: int) -> tuple[Array, Places, Places] | None:
-    """Values, columns and starts of n rows, if nothing is to be done to them; places are copies."""
+def _sound(matrix: Any) -> tuple[Array, Places, Places] | None:
+    """Values, columns and starts of its rows, if nothing is to be done to them; places are copies."""
     values, columns, starts = matrix.data, matrix.indices, matrix.indptr
     if not (type(values) is type(columns) is type(starts) is _ARRAY):
         return None
     if not (values.dtype is FLOAT64 and values.flags.carray and values.ndim == columns.ndim == starts.ndim == 1):
         return None
+    if columns.dtype.kind not in "iu" or starts.dtype.kind not in "iu":
+        return None
     columns, starts = columns.astype(np.int64), starts.astype(np.int64)
-    return (values, columns, starts) if _is_sound(values, columns, starts, n, width) else None
+    return (values, columns, starts) if _is_sound(values, columns, starts, *matrix.shape) else None
 
 
 @kernel

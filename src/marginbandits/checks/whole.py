@@ -1,13 +1,15 @@
 """What every learner promises of its state: laws draw nothing, rounds are learnt whole; files, masks, threads."""
 
+import copy
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from marginbandits.checks.common import expect, refuses, same_arrays
 from marginbandits.checks.rounds import Build, D, K, any_number_of_rows, laws_of, learner_check, snapshot, stream, train
@@ -31,6 +33,30 @@ def save_load_continue(build: Build) -> None:
                 more = [train(agent, 60, matrix=matrix, seed=1) for agent in (one, two)]
                 expect((more[0] == more[1]).all(), "the continued runs differ")
                 expect(same_arrays(one.state(), two.state()), "the continued states differ")
+
+
+@learner_check
+def copies_go_on_alike(build: Build) -> None:
+    """A copy goes on bit for bit as what it was made of, and apart from it: on vectors, sparse rows and names."""
+    layouts: list[Callable[[Any], Any]] = [lambda x: x, lambda x: sparse.csr_array(x[None])]
+    if getattr(build(), "takes_names", True):
+        layouts.append(lambda x: {f"x{i}": float(value) for i, value in enumerate(x)})
+    for layout in layouts:
+        one = build()
+        rounds = [(layout(context), losses) for context, losses in stream(60)]
+        _play(one, rounds[:40])
+        two = copy.deepcopy(one)
+        for agent in (one, two):
+            _play(agent, rounds[40:])
+        expect(same_arrays(one.state(), two.state()), "a copy learns otherwise than what it was made of")
+        ahead = [agent.law(rounds[0][0]) for agent in (one, two, getattr(type(one), "loads")(two.dumps()))]  # noqa: B009
+        expect(all(np.array_equal(law, ahead[0]) for law in ahead), "a copy, or its file, plays otherwise")
+
+
+def _play(agent: Learner, rounds: Sequence[tuple[Any, Any]]) -> None:
+    for context, losses in rounds:
+        decision = agent.act(context)
+        agent.learn(context, decision, losses[decision.action])
 
 
 @learner_check

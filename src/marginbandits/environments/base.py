@@ -19,6 +19,7 @@ import scipy.sparse
 
 from marginbandits.arrays import Numbers
 from marginbandits.parametrised import Parametrised
+from marginbandits.sound import sound
 from marginbandits.types import Array, Decision
 from marginbandits.validation import Instance, Integer, OneOf, quoted, validated
 
@@ -55,6 +56,7 @@ class Oblivious(Parametrised):
         vectors = contexts.ndim == 2 and contexts.shape[1] > 0
         matrices = contexts.ndim == 3 and contexts.shape[1] == losses.shape[1] and contexts.shape[2] > 0
         sparse = scipy.sparse.issparse(contexts)
+        contexts = sound(contexts, "contexts") if sparse else contexts
         named = not sparse and contexts.ndim == 1 and all(isinstance(one, Mapping) for one in contexts)
         if contexts.shape[0] != len(losses) or not (vectors or matrices or named):
             raise ValueError(
@@ -71,6 +73,7 @@ class Oblivious(Parametrised):
             raise ValueError(f"contexts must be numbers, got {contexts.dtype}")
         if sparse:
             self.contexts = scipy.sparse.csr_array(contexts, dtype=float, copy=True)
+            self.contexts.indices.flags.writeable = self.contexts.indptr.flags.writeable = False
         else:
             self.contexts = np.array(contexts, object if named else float, order="C")
         self.losses = np.array(losses, float, order="C")

@@ -24,6 +24,7 @@ import scipy.sparse
 from marginbandits import saving
 from marginbandits.arrays import Numbers
 from marginbandits.environments.base import Oblivious, flipped, zero_one_losses
+from marginbandits.sound import sound
 from marginbandits.validation import (
     Constraint,
     Instance,
@@ -185,7 +186,7 @@ def _table(X: Any) -> npt.NDArray[Any]:
         if X.ndim != 2 or X.dtype.kind not in "biuf":
             raise ValueError(f"X must be a table of numbers, got {X.ndim} dimensions of {X.dtype}")
         fits(**dict(zip(("rows", "columns"), X.shape, strict=True)))
-        X = X.toarray()
+        X = sound(X, "X").toarray()
     contexts = np.asarray(X, float)
     if 0 in contexts.shape:
         raise ValueError(f"X must be a table of at least one row and one column, got shape {contexts.shape}")

@@ -25,6 +25,7 @@ from marginbandits.arrays import Integers, Numbers
 from marginbandits.parametrised import Parametrised
 from marginbandits.ranges import MaybeRange, as_losses, one_range
 from marginbandits.rounds import refuse_rounds
+from marginbandits.sound import sound
 from marginbandits.types import Decision, Interaction
 from marginbandits.validation import ActionCount, Constraint, Instance, OneOf, Seed, remembered, validated
 
@@ -117,7 +118,7 @@ class Logged(Parametrised):
 
 def _copied(contexts: Any) -> Any:
     if scipy.sparse.issparse(contexts):
-        return scipy.sparse.csr_array(contexts, dtype=float, copy=True)
+        return scipy.sparse.csr_array(sound(contexts, "contexts"), dtype=float, copy=True)
     return list(contexts) if isinstance(contexts, list) else np.array(contexts, float)
 
 

@@ -93,19 +93,30 @@ def read_decision(decision: object, n_actions: int, names: Names | None = None) 
         hint = "; Decision.from_dict makes one of it" * isinstance(decision, dict)
         raise ValueError(f"decision must be a Decision, got {quoted(decision)}{hint}")
     law = decision.distribution
-    if law is not None and names is None and len(law) != n_actions:
-        raise ValueError(f"decision must be one of {n_actions} actions, got one of {len(law)}: another learner's?")
+    if law is not None and names is None and _size(law) != n_actions:
+        raise ValueError(f"decision must be one of {n_actions} actions, got one of {_size(law)}: another learner's?")
     action: Any = decision.action if names is None else names.place(decision.action)
     probability: Any = decision.probability
     if type(action) is int and type(probability) is float and 0 <= action < n_actions and RAREST <= probability <= 1:
         return action, probability  # what `act` made; the rest is for decisions from elsewhere
-    if isinstance(action, _BOOL + _TIME) or not isinstance(action, _INTEGER) or not 0 <= int(action) < n_actions:
+    whole = isinstance(action, _INTEGER) and not isinstance(action, _BOOL + _TIME)
+    place = int(action) if whole else -1  # once: what it says the next time is of no concern
+    if not 0 <= place < n_actions:
         hint = "; give actions= as act was given them" * isinstance(action, str)
         raise ValueError(f"action must be a whole number from 0 to {n_actions - 1}, got {quoted(action)}{hint}")
     real = isinstance(probability, _REAL) and not isinstance(probability, _BOOL + _TIME)
-    if not real or not 0.0 < probability <= 1.0:
+    share = float(probability) if real else 0.0
+    if not 0.0 < share <= 1.0:
         raise ValueError(f"probability must be a number above 0 and at most 1, got {quoted(probability)}")
-    return int(action), max(float(probability), RAREST)
+    return place, max(share, RAREST)
+
+
+def _size(law: Any) -> int:
+    """How many actions a law is of; of what is none, one."""
+    try:
+        return len(law)
+    except TypeError:
+        return 1
 
 
 def each(name: str, items: Iterable[T], read: Callable[[T], U]) -> list[U]:

@@ -26,7 +26,7 @@ import numpy as np
 
 from marginbandits.compiled import kernel
 from marginbandits.lanes import each, line, put, roots, sizes, total, where, width
-from marginbandits.oracles.online_regression import Places, _step
+from marginbandits.oracles.online_regression import FAINT, Places, _step
 from marginbandits.types import Array
 
 __all__ = ["learn_every", "predict_every"]
@@ -110,7 +110,9 @@ def learn_every(
             square = line(squares, at) + gradient * x * x
             put(squares, at, square)
             root = roots(square)
-            steep = where(where(gradient, where(sizes(x), square)), each(1.0) / (line(largest, at) * root))
+            steep = where(
+                where(gradient, where(sizes(x) - each(FAINT), square)), each(1.0) / (line(largest, at) * root)
+            )
             put(rates, k * many, steep)
             share = sizes(x) * root * steep
             length = length + share * share

@@ -38,10 +38,12 @@ from marginbandits.lanes import across, each, line, put, roots, sizes, total, wh
 from marginbandits.state import HUGE, SQUARES, Field, Journal, Record, aligned, zeros
 from marginbandits.types import Array
 
-__all__ = ["OnlineRegression", "flat", "learn_row", "predict_all", "predict_one", "predict_row"]
+__all__ = ["FAINT", "OnlineRegression", "flat", "learn_row", "predict_all", "predict_one", "predict_row"]
 
 Places = npt.NDArray[np.int64]
 _ALL = np.empty(0, np.int64)  # the columns of a dense row
+FAINT = 1e-100
+"""Values of no larger size teach nothing: their rates, and weights that make up for them, are no numbers."""
 
 
 class OnlineRegression(Record):
@@ -62,21 +64,28 @@ class OnlineRegression(Record):
         sparse: bool = False,
         together: bool = False,
     ) -> None:
-        self.learning_rate, self.n_features = learning_rate, n_features
+        self.learning_rate, self.n_features, self._sparse = learning_rate, n_features, sparse
+        self._n = n_policies, n_blocks
         wide = n_features if sparse else across(n_features)  # beyond n_features, all is 0
         n = n_policies * n_blocks
+        # Weights, squared gradients, largest inputs: of each column, or else of each regression.
         self.by_column = zeros((n_features if sparse else 0, 3, across(n) if together else n))
-        if sparse:
-            own = self.by_column[..., :n].reshape(n_features, 3, n_policies, n_blocks)
-            self.state = own.transpose(2, 3, 1, 0)
-        else:
-            self.state = zeros((n_policies, n_blocks, 3, wide))  # weights, squared gradients, largest inputs
+        self._by_regression = zeros((0 if sparse else n_policies, n_blocks, 3, wide))
         self.totals = zeros((n_policies, 2))  # importance, and importance times squared normalised length
         self.span = np.array([0.0, 1.0])  # range of the targets
         # The last step, of one policy: what the block was, totals and span; then the stamp and which block.
         self._last = zeros((3 * wide + 6 if n_policies == 1 else 6,))
         self.work = aligned(2 * wide)
         self.attach(Journal())
+
+    @property
+    def state(self) -> Array:
+        """Regression by regression, wherever it is kept: what is copied or pickled is one array, and no view of it."""
+        if not self._sparse:
+            return self._by_regression
+        n_policies, n_blocks = self._n
+        own = self.by_column[..., : n_policies * n_blocks]
+        return own.reshape(self.n_features, 3, n_policies, n_blocks).transpose(2, 3, 1, 0)
 
     def undo(self, stamp: int) -> None:
         """Put back the block of the last step."""
@@ -293,7 +302,7 @@ def _learn_dense(
         x = line(z, i)
         square = line(squares, i) + each(gradient) * x * x
         put(squares, i, square)
-        seen = where(sizes(x), square)
+        seen = where(sizes(x) - each(FAINT), square)
         root, size = roots(square), line(largest, i)
         share = where(seen, sizes(x) / size)
         steep = where(seen, each(1.0) / (size * root))
@@ -332,7 +341,7 @@ def _learn_sparse(
     for k in range(values.shape[0]):
         x = abs(values[k])
         i = columns[k]
-        if x > 0.0 and squares[i] + gradient * x * x > 0.0:
+        if x > FAINT and squares[i] + gradient * x * x > 0.0:
             squares[i] += gradient * x * x
             if x > largest[i]:
                 weights[i] *= largest[i] / x
@@ -343,5 +352,5 @@ def _learn_sparse(
         step = _step(totals, error, importance, length, moved, rate)
         for k in range(values.shape[0]):
             i = columns[k]
-            if values[k] != 0.0 and squares[i] > 0.0:
+            if abs(values[k]) > FAINT and squares[i] > 0.0:
                 weights[i] += step * values[k] / (largest[i] * math.sqrt(squares[i]))

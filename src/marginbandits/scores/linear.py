@@ -30,6 +30,7 @@ import scipy.sparse
 from marginbandits.arrays import Numbers
 from marginbandits.parametrised import Parametrised
 from marginbandits.projections import ball
+from marginbandits.sound import sound
 from marginbandits.types import Array
 from marginbandits.validation import (
     ActionCount,
@@ -117,10 +118,10 @@ class Linear(_Ball):
             raise ValueError(f"context must have {self.n_features} features, got shape {context.shape}")
         if scipy.sparse.issparse(context) and context.ndim == 2:
             flat = weights.reshape(-1, self.n_features)
-            product = np.asarray(scipy.sparse.csr_array(context) @ flat.T)
+            product = np.asarray(scipy.sparse.csr_array(sound(context)) @ flat.T)
             shaped = product.reshape(-1, *weights.shape[:-1])
             return np.moveaxis(shaped, 0, -2)
-        dense = context.toarray() if scipy.sparse.issparse(context) else context
+        dense = sound(context).toarray() if scipy.sparse.issparse(context) else context
         if dense.ndim == 1:
             return np.asarray(weights @ dense)
         return np.asarray(dense @ np.swapaxes(weights, -1, -2))
@@ -131,7 +132,7 @@ class Linear(_Ball):
         self._refuse_action(action)
         if context.shape not in ((self.n_features,), (1, self.n_features)):
             raise ValueError(f"context must be one row of {self.n_features} features, got shape {context.shape}")
-        row = context.toarray() if scipy.sparse.issparse(context) else context
+        row = sound(context).toarray() if scipy.sparse.issparse(context) else context
         return np.outer(self.basis[action], row.ravel()).ravel()
 
 
@@ -166,7 +167,7 @@ class SharedLinear(_Ball):
         if context.shape[-2:] != (self.n_actions, self.n_features):
             raise ValueError(f"context must be {self.n_actions} x {self.n_features}, got shape {context.shape}")
         if scipy.sparse.issparse(context):
-            product = np.asarray(scipy.sparse.csr_array(context) @ parameters.reshape(-1, self.n_features).T)
+            product = np.asarray(scipy.sparse.csr_array(sound(context)) @ parameters.reshape(-1, self.n_features).T)
             raw = product.T.reshape(*parameters.shape[:-1], self.n_actions)
         elif np.ndim(context) == 2:
             raw = parameters @ context.T
@@ -180,7 +181,7 @@ class SharedLinear(_Ball):
         self._refuse_action(action)
         if context.shape != (self.n_actions, self.n_features):
             raise ValueError(f"context must be {self.n_actions} x {self.n_features}, got shape {context.shape}")
-        rows = context.toarray() if scipy.sparse.issparse(context) else context
+        rows = sound(context).toarray() if scipy.sparse.issparse(context) else context
         return np.asarray(rows[action] - rows.mean(0))
 
 

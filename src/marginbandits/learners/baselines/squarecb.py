@@ -43,6 +43,9 @@ def _weigh(losses: Array, starts: Places, mask: Mask, gamma: float, clip: bool) 
             if clip:
                 losses[k] = min(max(losses[k], 0.0), 1.0)
             if mask[k]:
+                if np.isnan(losses[k]):
+                    losses[:] = np.nan
+                    return False
                 least = min(least, losses[k])
                 n += 1
         left, best = 1.0, 0
@@ -58,13 +61,13 @@ def _weigh(losses: Array, starts: Places, mask: Mask, gamma: float, clip: bool) 
         for k in range(starts[i], starts[i + 1]):
             if losses[k] < 0.0:
                 losses[k] = left / best
+    return True
 
 
 @kernel
 def _law_one(columns: Places, values: Array, starts: Places, mask: Mask, state: Any, law: Array) -> bool:
     predict_one(state[0][0], columns, values, law)
-    _weigh(law, starts, mask, state[7] * math.sqrt(state[3][0]), not state[6])
-    return True
+    return bool(_weigh(law, starts, mask, state[7] * math.sqrt(state[3][0]), not state[6]))
 
 
 @kernel

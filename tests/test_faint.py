@@ -1,0 +1,70 @@
+"""Numbers that are accepted, however small, leave a learner that plays on, and whose file is believed."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import marginbandits as mb
+from marginbandits import laws
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1e-155, 1e-150, 1e-101, 1e-99, 1e-20])
+@pytest.mark.parametrize("learner", [mb.SquareCB, mb.RegCB, mb.Bag, mb.Cover])
+def test_faint_contexts_harm_nobody(learner: Any, size: float, sparse: bool) -> None:
+    agent = learner(2, features=mb.Identity(), seed=0)
+    for t in range(40):
+        x = np.array([size, 1.0, -size * (t % 3)])
+        row = scipy.sparse.csr_array(x[None]) if sparse else x
+        agent.learn(row, agent.act(row), loss=float(t % 2))
+    again = mb.loads(agent.dumps())
+    assert again.dumps() == agent.dumps()
+    x = np.array([1.0, 1.0, 1.0])
+    assert agent.law(scipy.sparse.csr_array(x[None]) if sparse else x).sum() == pytest.approx(1.0)
+
+
+def test_a_law_that_is_no_number_is_told_of() -> None:
+    agent = mb.SquareCB(4, scale=1e-9, learning_rate=1e100, features=mb.Identity(), seed=0)
+    with pytest.raises(FloatingPointError, match="finite"):
+        for t in range(2000):
+            decision = agent.act([1e100 * (-1) ** t, 1e-90])
+            agent.learn([1e100 * (-1) ** t, 1e-90], decision, loss=float(t % 2))
+            agent._oracle.by_column[...] = agent._oracle.state[...] = np.nan
+
+
+def test_no_probability_of_nearly_concurrent_draws_is_negative() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20_000):
+        u, m = np.float64(rng.normal()), rng.normal()
+        slopes = rng.integers(1, 14, 4) / 10
+        means = m - u * slopes + rng.normal(size=4) * 1e-8
+        law = np.empty(4)
+        assert laws.move_together(means, slopes, np.array([0, 4]), np.ones(4, bool), law)
+        assert law.min() >= 0.0
+        assert law.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_numbers_are_read_once() -> None:
+    """What says something else the next time it is asked is taken at its first word."""
+
+    class Turning(int):
+        asked = 0
+
+        def __int__(self) -> int:
+            Turning.asked += 1
+            return 0 if Turning.asked == 1 else 10**6
+
+    class Sure(float):
+        def __float__(self) -> float:
+            return 7.0
+
+    agent = mb.HingeLMC(3, seed=0)
+    agent.learn([1.0], mb.Decision(Turning(1), 0.5), 0.5)
+    before = agent.dumps()
+    with pytest.raises(ValueError, match="probability must be a number above 0 and at most 1"):
+        agent.learn([1.0], mb.Decision(0, Sure(0.5)), 0.5)
+    with pytest.raises(ValueError, match="decision must be one of 3 actions"):
+        agent.learn([1.0], mb.Decision(0, 0.5, distribution=5), 0.5)  # type: ignore[arg-type]  # on purpose
+    assert agent.dumps() == before

@@ -1,22 +1,17 @@
 """What every store promises, of both."""
 
 import itertools
-import os
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 import psycopg
 import pytest
-from click.testing import CliRunner
 
-from marginbandits.cli import main
 from marginbandits.service import store
 from marginbandits.service.journal import (
     ACTIVATION,
@@ -25,18 +20,17 @@ from marginbandits.service.journal import (
     POLICY,
     REWARD,
     SETTINGS,
-    START,
     TICK,
     Draft,
     Entry,
     Journal,
     JournalError,
-    unbroken,
 )
 from marginbandits.service.loop import read
 from marginbandits.service.postgres import Postgres
-from marginbandits.service.sqlite import Sqlite, _beside
+from marginbandits.service.sqlite import Sqlite
 from marginbandits.service.writer import Writer
+from tests.service.drafts import broken, decision
 from tests.service.postgres import Server
 
 
@@ -74,20 +68,6 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         found = Place(lambda: Postgres(url), asked)
     yield found
     found.journal.close()
-
-
-def decision(event: str, body: bytes = b"{}", key: str | None = None, loop: str = "shop") -> Draft:
-    return Draft(loop, DECISION, event, body, key)
-
-
-def broken(journal: Journal) -> list[int]:
-    """The entries at which the chain breaks."""
-    before, found = START, []
-    for entry in read(journal):
-        if not unbroken(before, entry):
-            found.append(entry.seq)
-        before = entry.sha256
-    return found
 
 
 def test_entries_are_there_in_order_in_one_chain_and_after_opening_again(place: Place) -> None:
@@ -346,176 +326,3 @@ def test_ids_that_a_store_cannot_keep_are_refused_before_they_are_written() -> N
 
 
 # One store's own.
-
-
-def test_a_folder_is_served_once(tmp_path: Path) -> None:
-    one = Sqlite(tmp_path)
-    with pytest.raises(JournalError, match="served by another process"):
-        Sqlite(tmp_path)
-    Sqlite(tmp_path, serving=False).close()
-    one.close()
-    Sqlite(tmp_path).close()
-
-
-def test_what_is_no_journal_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(JournalError, match="has no journal"):
-        Sqlite(tmp_path / "none", serving=False)
-    Sqlite(tmp_path).close()
-    with sqlite3.connect(tmp_path / "journal.sqlite3") as db:
-        db.execute("PRAGMA user_version = 9")
-    db.close()
-    with pytest.raises(JournalError, match="format 9"):
-        Sqlite(tmp_path)
-    (tmp_path / "journal.sqlite3").write_bytes(b"no journal" * 1000)
-    with pytest.raises(JournalError, match="cannot be read"):
-        Sqlite(tmp_path)
-
-
-def test_a_database_that_is_no_journal_is_refused(postgres: Server) -> None:
-    url = postgres.database()
-    with pytest.raises(JournalError, match="has no journal"):
-        Postgres(url, serving=False)
-    Postgres(url).close()
-    Postgres(url, serving=False).close()
-    with psycopg.connect(url) as db:
-        db.execute("COMMENT ON TABLE entry IS 'format 9'")
-    with pytest.raises(JournalError, match="format 9"):
-        Postgres(url)
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "postgresql://me:hid%20den@127.0.0.1:1/x",
-        "postgresql://me:hid%20den@127.0.0.1:nowhere/x",
-        "postgresql:/me:hid%20den@127.0.0.1:1/x",
-        "host=127.0.0.1 port=1 password='hid den' dbname=x",
-    ],
-)
-def test_an_error_never_tells_the_password(url: str) -> None:
-    with pytest.raises(JournalError) as caught:
-        Postgres(url)
-    assert "hid" not in str(caught.value)
-    assert caught.value.__cause__ is None
-    assert caught.value.__suppress_context__
-
-
-def test_durability_is_what_the_database_is_told(postgres: Server) -> None:
-    url = postgres.database()
-    for durability, told in (("full", "on"), ("process", "off")):
-        journal = Postgres(url, durability=durability)
-        with journal._writing.open() as db:
-            assert db.execute("SHOW synchronous_commit").fetchall() == [(told,)]
-        journal.close()
-
-
-def test_a_database_that_was_killed_is_found_again(postgres: Server) -> None:
-    journal = Postgres(postgres.database())
-    journal.append([decision("a")])
-    assert journal.lead()
-    postgres.stop("immediate")
-    with pytest.raises(JournalError, match="database 'journal_"):
-        journal.append([decision("b")])
-    with pytest.raises(JournalError):
-        journal.last()
-    postgres.start()
-    with pytest.raises(JournalError):
-        journal.lead()
-    assert journal.lead()
-    assert [entry.id for entry in read(journal)] == ["a"]
-    assert journal.append([decision("a"), decision("c")])[1][0].seq == 2
-    assert broken(journal) == []
-    journal.close()
-
-
-def test_one_process_leads_at_a_time(postgres: Server) -> None:
-    url = postgres.database()
-    one, other = Postgres(url), Postgres(url)
-    assert [one.lead(), other.lead(), one.lead(), other.lead()] == [True, False, True, False]
-    one.close()
-    while not other.lead():  # the database notices at once that the other has gone
-        pass
-    other.close()
-
-
-_APPENDS = """
-import sys
-from marginbandits.service.journal import Draft
-from marginbandits.service.postgres import Postgres
-journal = Postgres(sys.argv[1])
-journal.first("secret", sys.argv[2].encode())
-for k in range(50):
-    drafts = [Draft("shop", "decision", f"e{k}", b"{}"), Draft("shop", "decision", f"{sys.argv[2]}-{k}", b"{}")]
-    print(sum(fresh for _, fresh in journal.append(drafts)))
-"""
-
-
-def test_processes_append_to_one_chain(postgres: Server) -> None:
-    url = postgres.database()
-    processes = [
-        subprocess.Popen([sys.executable, "-c", _APPENDS, url, str(k)], stdout=subprocess.PIPE, text=True)
-        for k in range(3)
-    ]
-    told = [process.communicate(timeout=120)[0].split() for process in processes]
-    assert [process.returncode for process in processes] == [0, 0, 0]
-    assert sum(int(one) for lines in told for one in lines) == 50 + 3 * 50
-    journal = Postgres(url)
-    entries = list(read(journal))
-    assert [entry.seq for entry in entries] == list(range(1, 201))
-    assert len({entry.id for entry in entries}) == 200
-    assert all(one.at < other.at for one, other in itertools.pairwise(entries))
-    assert broken(journal) == []
-    assert journal.fact("secret") in (b"0", b"1", b"2")
-    journal.close()
-
-
-def test_what_is_no_journal_is_left_alone(tmp_path: Path) -> None:
-    file = tmp_path / "journal.sqlite3"
-    file.touch()
-    with pytest.raises(JournalError, match="is no journal: it is empty"):
-        Sqlite(tmp_path, serving=False)
-    with closing(sqlite3.connect(file)) as db:
-        db.execute("CREATE TABLE mine (a)")
-    before = file.read_bytes()
-    for serving in (False, True):
-        with pytest.raises(JournalError, match="is no journal: it has other tables"):
-            Sqlite(tmp_path, serving=serving)
-    assert file.read_bytes() == before
-
-
-def test_of_two_backups_to_one_place_at_once_the_first_stays(tmp_path: Path) -> None:
-    """What is written until then has a name that says of what: one who is killed leaves it."""
-    file = tmp_path / "copy.sqlite3"
-    with ExitStack() as slow:
-        slow.enter_context(_beside(str(file))).write_bytes(b"slow")
-        with _beside(str(file)) as fast:
-            fast.write_bytes(b"fast")
-            names = {path.name for path in tmp_path.iterdir()}
-        with pytest.raises(JournalError, match="never replaces"):
-            slow.close()
-    assert len(names) == 2
-    assert all(name.startswith("copy.sqlite3.") and name.endswith(".partial") for name in names)
-    assert file.read_bytes() == b"fast"
-    assert [path.name for path in tmp_path.iterdir()] == ["copy.sqlite3"]
-
-
-def test_what_was_closed_is_read_where_nothing_may_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    here, copy = tmp_path / "here", tmp_path / "copy.sqlite3"
-    journal = Sqlite(here)
-    entries = [entry for entry, _ in journal.append([decision(f"e{k}") for k in range(3)])]
-    journal.close()
-    before = sorted(here.iterdir())
-    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK or Path(path) != here)
-    with closing(Sqlite(here, serving=False)) as found:
-        assert sorted(here.iterdir()) == before, "nothing is made there"
-        assert list(read(found)) == entries
-        with found.still() as still:
-            assert list(read(still)) == entries
-        found.backup(str(copy))
-        assert sorted(here.iterdir()) == before
-    assert copy.exists()
-    told = CliRunner().invoke(main, ["keys", "make", "--data", str(here), "--scope", "read"])
-    assert told.output == f"Error: the journal of {here}: attempt to write a readonly database\n"
-    (here / "journal.sqlite3-wal").mkdir()  # that there is one says that it was not closed; it cannot be opened
-    with pytest.raises(JournalError, match="its folder may not be written, and it was not closed: copy all of"):
-        Sqlite(here, serving=False)

@@ -226,7 +226,8 @@ class Swift:
         rounds, usual, play, told, width = self._rounds, self._usual, self._action, self._told, self._width
         action, probability, law, probabilities = play.item, self._probability.item, self._law.copy, self._probability
         choosing, learning, sparse = PLAY | CHOOSE | LOOK, LEARN | LOOK, self._sparse
-        small, outer = (self._small, self._outer.given) if sparse else (None, 0)
+        small: Any = self._small if sparse else None
+        outer = self._outer.given if sparse else 0
 
         def choose(context: Any) -> tuple[int, float, Array] | None:
             """An action drawn from its law, or -1 if it is none; its probability; and the law.

@@ -35,17 +35,17 @@ Places = npt.NDArray[np.int64]
 
 
 @kernel
-def _weigh(losses: Array, starts: Places, mask: Mask, gamma: float, clip: bool) -> None:
-    """Predicted losses become the law, in place; the best share what the others leave."""
+def _weigh(losses: Array, starts: Places, mask: Mask, gamma: float, clip: bool) -> bool:
+    """Predicted losses become the law, in place; the best share what the others leave. False, and NaN, at a NaN."""
     for i in range(starts.shape[0] - 1):
         least, n = np.inf, 0
         for k in range(starts[i], starts[i + 1]):
+            if mask[k] and np.isnan(losses[k]):
+                losses[:] = np.nan
+                return False
             if clip:
                 losses[k] = min(max(losses[k], 0.0), 1.0)
             if mask[k]:
-                if np.isnan(losses[k]):
-                    losses[:] = np.nan
-                    return False
                 least = min(least, losses[k])
                 n += 1
         left, best = 1.0, 0

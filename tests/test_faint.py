@@ -26,12 +26,14 @@ def test_faint_contexts_harm_nobody(learner: Any, size: float, sparse: bool) -> 
 
 
 def test_a_law_that_is_no_number_is_told_of() -> None:
-    agent = mb.SquareCB(4, scale=1e-9, learning_rate=1e100, features=mb.Identity(), seed=0)
-    with pytest.raises(FloatingPointError, match="finite"):
-        for t in range(2000):
-            decision = agent.act([1e100 * (-1) ** t, 1e-90])
-            agent.learn([1e100 * (-1) ** t, 1e-90], decision, loss=float(t % 2))
-            agent._oracle.by_column[...] = agent._oracle.state[...] = np.nan
+    for learner in (mb.SquareCB, mb.EpsilonGreedy, mb.RegCB, mb.Bag, mb.Cover):
+        agent: Any = learner(4, features=mb.Identity(), seed=0)
+        agent.learn([1.0, 2.0], mb.Decision(0, 0.25), loss=1.0)
+        for array in agent.state().values():
+            if array.dtype.kind == "f":
+                array[...] = np.nan
+        with pytest.raises(FloatingPointError, match="finite"):
+            agent.act([1.0, 2.0])
 
 
 def test_no_probability_of_nearly_concurrent_draws_is_negative() -> None:

@@ -40,7 +40,7 @@ def test_places_beyond_the_matrix_are_refused_everywhere(given: tuple[str, str, 
     one, four = _spoilt(*given, n=1), _spoilt(*given)
     before = agent.dumps()
     for call in (agent.act, lambda x: agent.learn(x, mb.Decision(0, 0.5), 0.5)):
-        with pytest.raises(ValueError, match="context must be a sound sparse matrix: (indices|indptr|coords)"):
+        with pytest.raises(ValueError, match=r"context must be a sound sparse matrix: (indices|indptr|coords)"):
             call(one)
     for several in (
         agent.act_many,

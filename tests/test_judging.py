@@ -85,6 +85,30 @@ def test_one_cell_over_its_bound_fails_and_one_that_does_not_bite_is_named() -> 
     assert bounded("c", "s", {"good": good, "bad": bad, "idle": idle}).verdict is Verdict.FAILS
 
 
+def test_outside_its_theorem_a_bound_is_undecided_at_best_and_the_condition_is_named() -> None:
+    """Conditions go with what `limits` measured; only those of cells that are judged count."""
+
+    def limited(regret: float, met: bool, T: int = 1000) -> Results:
+        def promised(T: int) -> Bound:
+            return Bound("root", {"all": 10.0 * T**0.5}, T, conditions={"a horizon": True, "ψ = 100": met})
+
+        values = {"regret": regret, **limits(promised, T, 0.5 * T)}
+        return Results(Measured({"T": T, "seed": seed}, values) for seed in range(3))
+
+    named = "; outside its theorem, which needs ψ = 100"
+    for met, regret, expected in (
+        (True, 1.0, Verdict.HOLDS),
+        (False, 1.0, Verdict.UNDECIDED),
+        (False, 400.0, Verdict.FAILS),
+    ):
+        line = bounded("c", "s", {"": limited(regret, met)})
+        assert (line.verdict, line.measured.endswith(named)) == (expected, not met)
+    idle = limited(1.0, False, T=300)
+    assert bounded("c", "s", {"idle": idle}).verdict is Verdict.IDLE
+    assert named in bounded("c", "s", {"idle": idle}).measured
+    assert bounded("c", "s", {"idle": idle, "good": limited(1.0, True)}).verdict is Verdict.HOLDS
+
+
 def test_limits_name_the_first_t_that_says_something() -> None:
     def root(T: int) -> Bound:
         return Bound("root", {"all": 10.0 * T**0.5}, T)

@@ -38,6 +38,17 @@ def test_verdicts_follow_the_numbers(system: str) -> None:
     assert judged(system, bites).lines[1].verdict is Verdict.UNSEEN  # linear in T
 
 
+def test_with_another_psi_its_bound_is_no_theorem() -> None:
+    """Its conditions as they are measured; the number is that of this ψ, too."""
+    found = {psi: measure(f"ILOVETOCONBANDITS, ψ = {psi}", ONE, 2**34, 0) for psi in (100, 1)}
+    assert found[1]["bound"] < 0.7 * found[100]["bound"]
+    for psi, expected in ((100, Verdict.HOLDS), (1, Verdict.UNDECIDED)):
+        kept = {**found[psi], "regret": 0.1, "bound": 1e12, "uniform": 1e13}
+        held, growing = judged(f"ILOVETOCONBANDITS, ψ = {psi}", kept).lines
+        assert held.verdict is expected
+        assert ("needs ψ = 100" in held.measured) is ("outside its theorem" in growing.stated) is (psi == 1)
+
+
 RUNS = {"BISTRO+": 2, "perturbed leader": 2, "regressor elimination, sharp": 2, "ILOVETOCONBANDITS, ψ = 100": 10}
 
 

@@ -122,7 +122,6 @@ def to_the_mean(runs: Results, n: int = N) -> Results:
 
     def moved(one: Measured) -> Measured:
         more = one.values[star] - one.values["least"]
-        kept = {name: one.values[name] for name in ("bound", "uniform", "useful")}
-        return Measured(one.parameters, {**kept, "regret": one.values["regret"] - more})
+        return Measured(one.parameters, {**one.values, "regret": one.values["regret"] - more})
 
     return Results(map(moved, runs))

@@ -6,7 +6,9 @@ judged. A setting that has none is named with the T from which its bound would b
 itself, against the mean over seeds. If no setting has one, the verdict is "does not bite", or "vacuous" where the bound
 is T or more in all of them, which nothing could exceed. Bounds are on expected regret: the 95% interval of the mean
 over seeds must lie below in every cell that is judged; all of it above *fails*, and anything else is *undecided*. Where
-a claim says so, a share of single runs must lie below, too, by the same rule for the interval of that share.
+a claim says so, a share of single runs must lie below, too, by the same rule for the interval of that share. Outside
+its theorem a bound promises nothing: where one of its conditions is not met, the line names it, and is *undecided* at
+best.
 
 An exponent is compared with that of the bound over the same T, not with a round number. That it is at most that *holds*
 if its whole interval is, up to a tolerance; it is *not seen* if its whole interval is above, and *undecided* otherwise,
@@ -40,7 +42,7 @@ from scipy import stats
 
 from marginbandits.evaluation import Interval
 from marginbandits.experiments.claims.claim import Line, Results, Verdict, shown, slope
-from marginbandits.experiments.claims.measuring import FARTHEST, first_useful
+from marginbandits.experiments.claims.measuring import FARTHEST, NEEDS, first_useful
 from marginbandits.theory import Bound
 
 __all__ = [
@@ -92,6 +94,7 @@ class _Cell:
     useful: float
     under: int
     runs: int
+    unmet: str  # the first condition of the bound that is not met
 
     @classmethod
     def of(cls, setting: str, runs: Results, promised: Promised | None) -> "_Cell":
@@ -100,7 +103,9 @@ class _Cell:
         T = int(runs.each("T")[0])
         if promised is not None:  # the mean of T is not the T of the mean
             useful = first_useful(promised(runs), uniform / T)
-        return cls(setting, T, runs.interval("regret"), bound, uniform, useful, under, len(runs))
+        told = (pair for one in runs for pair in one.values.items())
+        unmet = next((name.removeprefix(NEEDS) for name, met in told if name.startswith(NEEDS) and not met), "")
+        return cls(setting, T, runs.interval("regret"), bound, uniform, useful, under, len(runs), unmet)
 
     @property
     def name(self) -> str:
@@ -167,11 +172,13 @@ def bounded(
     biting = [one for one in cells if one.bites]
     per_round = sorted({f"{one.bound / one.T:.3f}" for one in biting or cells}, key=float)
     spread = f"bound/T {' to '.join(dict.fromkeys((per_round[0], per_round[-1])))}"
+    unmet = next((one.unmet for one in biting or cells if one.unmet), "")
+    outside = f"; outside its theorem, which needs {unmet}" * bool(unmet)
     if not biting:
         at = min(cells, key=lambda one: one.bound / one.uniform if one.uniform > 0 else math.inf)
         words = (
             f"{shown(at.regret, digits)} of {at.bound:,.{digits}f} ({at.name}), under which {rival} is too, with "
-            f"{at.uniform:,.{digits}f}; {spread}; {_from(at.useful)}"
+            f"{at.uniform:,.{digits}f}; {spread}; {_from(at.useful)}{outside}"
         )
         found = Verdict.IDLE if any(one.bound < one.T for one in cells) else Verdict.VACUOUS
         return Line(claim, stated, words, found, len(cells))
@@ -179,11 +186,11 @@ def bounded(
     kept, total = sum(one.under for one in biting), sum(one.runs for one in biting)
     words = (
         f"closest ({at.name}): {shown(at.regret, digits)} of {at.bound:,.{digits}f}, where {rival} has "
-        f"{at.uniform:,.{digits}f}; {spread}; {kept / total:.1%} of {total:,} runs under it{_idle(cells)}"
+        f"{at.uniform:,.{digits}f}; {spread}; {kept / total:.1%} of {total:,} runs under it{_idle(cells)}{outside}"
     )
     levels = [under(one.regret, one.bound) for one in biting]
     levels += [share_of(kept, total, share)] * (share > 0.0)
-    return Line(claim, stated, words, worst_of(levels), len(levels))
+    return Line(claim, stated, words, worst_of([*levels, *[Verdict.UNDECIDED] * bool(unmet)]), len(levels))
 
 
 def _idle(cells: list[_Cell]) -> str:

@@ -23,11 +23,14 @@ from marginbandits.learners import Learner
 from marginbandits.theory import Bound, useful_from
 from marginbandits.types import Array, Decision, Environment, Round
 
-__all__ = ["FARTHEST", "NOTHING", "OPPOSITE", "control", "first_useful", "limits", "played", "with_broken"]
+__all__ = ["FARTHEST", "NEEDS", "NOTHING", "OPPOSITE", "control", "first_useful", "limits", "played", "with_broken"]
 
 NOTHING, OPPOSITE = "told nothing", "told the opposite"
 FARTHEST = 10**15
 """No bound is looked at beyond."""
+
+NEEDS = "needs "
+"""Before the name of each condition of a bound: 1 where it is met, 0 where it is not."""
 
 _TOLD: Mapping[str, Callable[[float], float]] = {NOTHING: lambda loss: 0.0, OPPOSITE: lambda loss: 1.0 - loss}
 
@@ -46,13 +49,15 @@ def limits(bound: Callable[[int], Bound], T: int, uniform: float, *, scale: floa
     """What `judging.bounded` asks of an experiment: the bound, `uniform`, and the T from which it is above the bound.
 
     `uniform` is the regret that uniform play has on these rounds, and scales with T: a bound that it keeps, too, says
-    nothing of learning. `scale` multiplies the bound, for controls.
+    nothing of learning. `scale` multiplies the bound, for controls. The bound's conditions go along, by `NEEDS`.
 
     >>> {name: round(value) for name, value in limits(lambda T: Bound("", {"": 10.0 * T**0.5}, T), 900, 450.0).items()}
     {'bound': 300, 'uniform': 450, 'useful': 401}
     """
     useful = first_useful(bound, uniform / T / scale)
-    return {"bound": scale * bound(T).value, "uniform": uniform, "useful": useful}
+    here = bound(T)
+    needs = {f"{NEEDS}{name}": float(met) for name, met in here.conditions.items()}
+    return {"bound": scale * here.value, "uniform": uniform, "useful": useful, **needs}
 
 
 def first_useful(bound: Callable[[int], Bound], per_round: float) -> float:

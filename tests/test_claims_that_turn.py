@@ -23,7 +23,10 @@ from marginbandits.experiments.claims import (
 )
 from marginbandits.experiments.claims.claim import Claim, Line, Measured, Parameters, Results, Verdict
 from marginbandits.experiments.claims.finite import MARGIN, K, N
-from marginbandits.experiments.claims.measuring import limits
+from marginbandits.experiments.claims.measuring import limits, played
+from marginbandits.experiments.claims.rounds import Uncoupled, regret_of, two_sided
+from marginbandits.learners import LipschitzFTL
+from marginbandits.scores import Cube
 from marginbandits.theory import Game, exponential_weights
 
 GOOD = {Verdict.HOLDS, Verdict.REACHED, Verdict.UPPER}
@@ -146,6 +149,16 @@ def test_the_margin_of_a_linear_class_is_learnt() -> None:
     """With twice the seeds of a quick look, which leaves the practical learner undecided."""
     units = [{"true": true, "T": 1000, "seed": seed} for true in margins_infinite.TRUE for seed in range(6)]
     assert judged(margins_infinite.CLAIM, units) == {Verdict.HOLDS}
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_cells_without_constraints_lose_less_at_their_own_radius(p: int) -> None:
+    """The opponent is not held back: at the leader's radius it would lose more."""
+    env, means = two_sided(p, 4096, 0, lipschitz.GAP)
+    space = Cube([0.0] * p, [1.0] * p, lipschitz=4.0)
+    leaders = LipschitzFTL.from_theory(space=space, n_actions=2, horizon=4096, oracle=Uncoupled(), seed=0)
+    own = lipschitz.measure("uncoupled", p, 4096, 0)["regret"]
+    assert own < 0.95 * regret_of(played(leaders, env).laws, means)
 
 
 DIFFERENCES: dict[str, tuple[Claim, Sequence[Parameters], str, str]] = {

@@ -94,7 +94,7 @@ def _hierarchical(rng: np.random.Generator, T: int, seed: int, broken: str) -> P
 
 
 SIDE, CORNER = 2.25, 0.125
-"""Of a box, and of the corners of it that contexts are in: 2 apart, so that scores of -1 and 1 there are 1-Lipschitz."""
+"""Of a box, and of its corners, where contexts are: they are 2 apart, so that scores -1 and 1 there are 1-Lipschitz."""
 
 
 def _cover(

@@ -7,7 +7,7 @@ import pytest
 
 from marginbandits.experiments.claims import comparators_metric
 from marginbandits.experiments.claims.claim import Measured, Results, Verdict
-from marginbandits.experiments.claims.comparators_metric import CLAIM, SYSTEMS
+from marginbandits.experiments.claims.comparators_metric import CLAIM, HALVES, SYSTEMS
 from marginbandits.experiments.claims.measuring import OPPOSITE
 
 
@@ -44,6 +44,14 @@ def test_who_sees_no_context_is_over_the_bound_of_a_cover(system: str, monkeypat
     )
     blind = CLAIM.measure(system=system, T=1000, seed=0)
     assert seen["regret"] < seen["bound"] < min(blind["regret"], seen["uniform"])
+
+
+def test_a_tree_needs_more_than_halves_where_the_right_action_changes_by_quarters() -> None:
+    """Each half has as many contexts of either kind, so that one level is as good as uniform play."""
+    tuned, halves = (CLAIM.measure("hierarchical weights", 8000, 0, broken) for broken in ("", HALVES))
+    assert tuned["uniform"] == halves["uniform"]
+    assert tuned["regret"] < 0.5 * halves["regret"]
+    assert halves["regret"] > 0.95 * halves["uniform"]
 
 
 def test_every_system_has_a_hundred_runs_at_one_horizon() -> None:

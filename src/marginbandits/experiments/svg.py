@@ -26,7 +26,11 @@ class Axis:
 
     @classmethod
     def of(cls, values: Iterable[float], label: str, *, log: bool = False, marks: Sequence[float] = ()) -> "Axis":
-        """Wide enough for all values, from 0 or below unless logarithmic; round marks unless some are given."""
+        """Wide enough for all values, from 0 or below unless logarithmic; round marks unless some are given.
+
+        >>> [name for _, name in Axis.of([35_000.0, 38_000.0], "regret", log=True).marks]
+        ['35,000', '40,000']
+        """
         finite = [value for value in values if math.isfinite(value) and (value > 0.0 or not log)]
         low, high = min(finite), max(finite)
         if log:
@@ -156,4 +160,4 @@ def _round_powers(low: float, high: float) -> list[float]:
         found = [m * 10.0**e for e in exponents for m in marks if low <= m * 10.0**e <= high]
         if len(found) >= 3:
             break
-    return found[:: math.ceil(len(found) / 7)]
+    return found[:: math.ceil(len(found) / 7)] if found else round_steps(low, high)

@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from marginbandits.environments import Classification, HingeRealizable, Oblivious
-from marginbandits.experiments.claims.claim import Chart, Claim, Finding, Line, Parameters, Results, slope
+from marginbandits.experiments.claims.claim import Chart, Claim, Finding, Line, Parameters, Results
 from marginbandits.experiments.claims.figures import growth
-from marginbandits.experiments.claims.judging import BANDITRON, bounded, exponent, grows, learns, reach
+from marginbandits.experiments.claims.growing import BANDITRON, grows
+from marginbandits.experiments.claims.judging import bounded
 from marginbandits.experiments.claims.measuring import NOTHING, control, limits, played
 from marginbandits.experiments.claims.rounds import right_means
 from marginbandits.learners.hinge_lmc import FaithfulHingeLMC, from_theory
@@ -216,19 +217,15 @@ def _bounded(runs: Results) -> list[Line]:
 
 
 def _over_t(problem: str, mine: Results) -> Line:
-    found = {
-        name: (slope(one, "T", "regret"), exponent(one, "T")) for name, one in mine.split("learner") if name in MIXED
-    }
+    mixed = {name: one for name, one in mine.split("learner") if name in MIXED}
     stated = "like the bound: √T with its logarithms"
-    return grows(f"It grows like √T ({problem})", stated, found, rival=BANDITRON, where=reach(mine), both=True)
+    return grows(f"It grows like √T ({problem})", stated, mixed, rival=BANDITRON, both=True)
 
 
 def _in_d(wide: Results) -> Line:
-    by_learner = list(wide.split("learner"))
-    found = {name: (slope(one, "features", "regret"), exponent(one, "features")) for name, one in by_learner}
-    where, levels = f"d from 2 to 16 at T = {wide.each('T')[0]:,}", [learns(one, "features") for _, one in by_learner]
-    stated = "like the bound: √d with its logarithms"
-    return grows("It grows like √d", stated, found, rival=1.0, where=where, both=True, learnt=levels)
+    each = dict(wide.named("d", lambda one: one["features"]).split("learner"))
+    stated, where = "like the bound: √d with its logarithms", f"at T = {wide.each('T')[0]:,}"
+    return grows("It grows like √d", stated, each, rival=1.0, over="d", both=True, where=where)
 
 
 def _charts(runs: Results) -> list[Chart]:

@@ -88,7 +88,7 @@ def _uniform(n: int, d: int, around: float, inside: Callable[[Array], Array], rn
 
 def units(quick: bool) -> list[Parameters]:
     """T by factors of four, in two and four dimensions."""
-    horizons, seeds = ((500, 2000, 8000), 3) if quick else ((1000, 4000, 16_000, 64_000), 6)
+    horizons, seeds = ((1000, 4000, 16_000), 3) if quick else ((1000, 4000, 16_000, 64_000), 6)
     return [
         {"pair": pair, "d": d, "T": T, "seed": seed}
         for pair in PAIRS
@@ -99,7 +99,7 @@ def units(quick: bool) -> list[Parameters]:
 
 
 def _few(quick: bool) -> list[Parameters]:
-    return [one for one in units(quick) if one["T"] < 8000]
+    return [one for one in units(quick) if one["T"] < 16_000]
 
 
 def judge(results: Results) -> Finding:

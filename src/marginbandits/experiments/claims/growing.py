@@ -193,7 +193,7 @@ def _judged(growth: _Growth, rival: float, both: bool) -> tuple[Verdict, str]:
         return grown(one, stated, rival=rival, floor=floor, both=both, grid=grid)
 
     verdict, whose = of(measured), "the bound" if growth.against == "bound" else "its order"
-    words = f"exponent {shown(measured, 2)} where {whose} has {stated:.2f}, {growth.over} from {grid[0]:,.12g} "
+    words = f"exponent {shown(measured, 2)} where {whose} has {stated:z.2f}, {growth.over} from {grid[0]:,.12g} "
     words += f"to {grid[-1]:,.12g}" + ", where it bites" * bool(growth.idle)
     if verdict is Verdict.UNDECIDED:
         words += f", {why}" if (why := _empty(measured, stated, rival, grid)) else ""

@@ -184,14 +184,18 @@ def test_a_pair_is_judged_where_both_bounds_bite() -> None:
     assert verdict(0.54, 64_000) is Verdict.IDLE
 
 
-def test_whose_rival_would_hold_does_not_hold() -> None:
-    """The bound's own exponent is above the rival's: who grows like the rival would be under it, too."""
+def test_a_line_that_the_rival_would_keep_does_not_hold() -> None:
+    """Regret that is gone but for one T: what is 0 is so at every rate."""
     fine = grows("c", "s", {"": over(GRID, 0.5)}, rival=2.0 / 3.0)
     assert fine.verdict is Verdict.REACHED
     assert "at the rival's rate not seen" in fine.measured
-    empty = grows("c", "s", {"": over(GRID, 0.3)}, rival=0.45)
-    assert empty.verdict is Verdict.UNDECIDED
-    assert "at the rival's rate holds" in empty.measured or "too wide" in empty.measured
+    nothing = Results(
+        Measured(one.parameters, {**one.values, "regret": 1.01e-9 if one.parameters["T"] == GRID[3] else -5.0})
+        for one in over(GRID, 0.5)
+    )
+    gone = grows("c", "s", {"": nothing}, rival=2.0 / 3.0)
+    assert gone.verdict is Verdict.UNDECIDED
+    assert "at the rival's rate holds" in gone.measured
 
 
 def test_what_is_above_within_the_tolerance_is_said_to_be() -> None:

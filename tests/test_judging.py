@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pytest
@@ -18,16 +18,8 @@ from marginbandits.experiments.claims.claim import (
     slope,
     verdict,
 )
-from marginbandits.experiments.claims.judging import (
-    SHORTEST,
-    TOLERANCE,
-    apart,
-    at_least,
-    bounded,
-    grown,
-    grows,
-    learns,
-)
+from marginbandits.experiments.claims.growing import FEWEST, SHORTEST, grown, grows
+from marginbandits.experiments.claims.judging import TOLERANCE, apart, at_least, bounded, learns
 from marginbandits.experiments.claims.measuring import FARTHEST, NOTHING, OPPOSITE, limits, played
 from marginbandits.experiments.claims.rounds import product_weights
 from marginbandits.theory import Bound
@@ -144,16 +136,126 @@ def test_a_setting_that_never_bites_is_named_with_its_t() -> None:
     assert "at none of these T" not in bounded("c", "s", {"good": good, "idle": later}).measured
 
 
+def over(grid: Iterable[int], power: float, *, bites: float = 1.0, seeds: int = 4) -> Results:
+    """Regret T^power with a hundredth of noise, under a bound 10 √T that uniform play breaks from some T on."""
+    rng = np.random.default_rng(0)
+
+    def values(T: int) -> dict[str, float]:
+        bound = 10.0 * T**0.5
+        uniform = bound * (1.1 if bites <= T else 0.9)
+        return {"regret": T**power * rng.normal(1.0, 0.01), "bound": bound, "uniform": uniform, "useful": bites}
+
+    return Results(Measured({"T": T, "seed": s}, values(T)) for T in grid for s in range(seeds))
+
+
+GRID = (1000, 4000, 16_000, 64_000, 256_000)
+
+
+@pytest.mark.parametrize(
+    ("bites", "expected"),
+    [
+        (1, Verdict.REACHED),
+        (16_000, Verdict.REACHED),  # three T, a factor of 16
+        (64_000, Verdict.IDLE),  # two of them
+        (10**6, Verdict.IDLE),
+    ],
+)
+def test_an_exponent_is_that_of_where_the_bound_bites(bites: int, expected: Verdict) -> None:
+    """Regret of T^0.9 is judged only if the bound bites, too: who has finished learning, and who has not."""
+    line = grows("c", "s", {"": over(GRID, 0.5, bites=bites)}, rival=1.0)
+    assert line.verdict is expected
+    assert (f"it bites from T = {bites:,} on" in line.measured) is (expected is Verdict.IDLE)
+    assert (f"T from {bites:,} to 256,000, where it bites" in line.measured) is (bites == 16_000)
+    steep = grows("c", "s", {"": over(GRID, 0.9, bites=bites)}, rival=1.0)
+    assert steep.verdict is (Verdict.IDLE if expected is Verdict.IDLE else Verdict.UNSEEN)
+
+
+def test_both_exponents_are_of_the_same_points() -> None:
+    """Regret grows like √T where the bound bites, and like T before."""
+
+    def bent(one: Measured) -> Measured:
+        early = min(one.parameters["T"] / 16_000, 1.0) ** 0.5
+        return Measured(one.parameters, {**one.values, "regret": one.values["regret"] * early})
+
+    each = {"": Results(map(bent, over(GRID, 0.5, bites=16_000)))}
+    assert "exponent 0.50 (" in grows("c", "s", each, rival=1.0).measured
+    assert "exponent 0.7" in grows("c", "s", each, rival=1.0, against=0.5).measured  # an order bites everywhere
+
+
+def test_points_close_to_each_other_do_not_bite_enough() -> None:
+    near = (1000, 30_000, 40_000, int(30_000 * 0.99 * SHORTEST))
+    assert grows("c", "s", {"": over(near, 0.5, bites=30_000)}, rival=1.0).verdict is Verdict.IDLE
+    assert grows("c", "s", {"": over((*near, 120_000), 0.5, bites=30_000)}, rival=1.0).verdict is Verdict.REACHED
+
+
+def test_a_line_of_several_is_judged_by_those_that_bite() -> None:
+    good, idle, bad = over(GRID, 0.5), over(GRID, 0.9, bites=10**6), over(GRID, 0.9)
+    line = grows("c", "s", {"good": good, "idle": idle}, rival=1.0)
+    assert line.verdict is Verdict.REACHED
+    assert "bites at 0 of 5 T; it bites from T = 1,000,000 on (idle)" in line.measured
+    assert grows("c", "s", {"good": good, "bad": bad, "idle": idle}, rival=1.0).verdict is Verdict.UNSEEN
+
+
+def test_a_pair_is_judged_where_both_bounds_bite() -> None:
+    """By how much faster one grows than the other, against the difference of the bounds, here 0."""
+
+    def verdict(power: float, bites: int) -> Verdict:
+        pair = (over(GRID, power, bites=bites), over(GRID, 0.5))
+        return grows("c", "s", {"": pair}, rival=1.0, against="bound", both=False).verdict
+
+    assert verdict(0.54, 1) is Verdict.REACHED
+    assert verdict(0.9, 1) is Verdict.UNSEEN
+    assert verdict(0.54, 64_000) is Verdict.IDLE
+
+
+def test_a_line_that_the_rival_would_keep_does_not_hold() -> None:
+    """Regret that is gone but for one T: what is 0 is so at every rate."""
+    fine = grows("c", "s", {"": over(GRID, 0.5)}, rival=2.0 / 3.0)
+    assert fine.verdict is Verdict.REACHED
+    assert "at the rival's rate not seen" in fine.measured
+    nothing = Results(
+        Measured(one.parameters, {**one.values, "regret": 1.01e-9 if one.parameters["T"] == GRID[3] else -5.0})
+        for one in over(GRID, 0.5)
+    )
+    gone = grows("c", "s", {"": nothing}, rival=2.0 / 3.0)
+    assert gone.verdict is Verdict.UNDECIDED
+    assert "at the rival's rate holds" in gone.measured
+
+
+def test_what_is_above_within_the_tolerance_is_said_to_be() -> None:
+    for power, said in ((0.52, True), (0.48, False)):
+        line = grows("c", "s", {"": over(GRID, power)}, rival=1.0)
+        assert line.verdict is Verdict.REACHED
+        assert ("above it, within the tolerance" in line.measured) is said
+
+
+@pytest.mark.parametrize(("regret", "words"), [(49.0, "smaller would not hold"), (300.0, "larger would hold")])
+def test_a_bound_says_how_much_it_could_be_off(regret: float, words: str) -> None:
+    said = bounded("c", "s", {"": runs(regret, 200.0, 500.0), "far": runs(-500.0, 200.0, 500.0)}).measured
+    factor = float(re.findall(rf"a bound (?:more than )?([\d.]+) times {words}", said)[0])
+    limit = 200.0 * factor if "larger" in words else 200.0 / factor
+    for more, expected in ((1.01, Verdict.HOLDS), (0.99, Verdict.UNDECIDED)):
+        assert bounded("c", "s", {"": runs(regret, more * limit, 500.0)}).verdict is expected
+
+
+def test_whoever_has_no_regret_keeps_any_bound() -> None:
+    assert "any bound above 0 would hold" in bounded("c", "s", {"": runs(-100.0, 200.0, 500.0)}).measured
+
+
 def test_an_exponent_that_could_not_have_been_too_large_is_undecided() -> None:
     """It falls; its grid is short; or its interval is as wide as the way to the rival."""
     assert grown(Interval(-2.0, -2.5, -1.5), 0.5, rival=1.0) is Verdict.UNDECIDED
     narrow = Interval(0.5, 0.49, 0.51)
-    spans = (0.99 * SHORTEST, SHORTEST)
-    assert [grown(narrow, 0.5, rival=1.0, span=span) for span in spans] == [Verdict.UNDECIDED, Verdict.REACHED]
-    assert grown(Interval(0.9, 0.88, 0.92), 0.5, rival=1.0, span=2.0) is Verdict.UNSEEN  # it fell nevertheless
+    grids = ((1.0, 2.0, 0.99 * SHORTEST), tuple(np.linspace(1.0, SHORTEST, FEWEST - 1)), (1.0, 2.0, SHORTEST))
+    assert [grown(narrow, 0.5, rival=1.0, grid=grid) for grid in grids] == [
+        Verdict.UNDECIDED,
+        Verdict.UNDECIDED,
+        Verdict.REACHED,
+    ]
+    assert grown(Interval(0.9, 0.88, 0.92), 0.5, rival=1.0, grid=(1.0, 2.0)) is Verdict.UNSEEN  # it fell nevertheless
     for half, expected in ((0.09, Verdict.UNDECIDED), (0.07, Verdict.REACHED)):
         assert grown(Interval(0.50, 0.50 - half, 0.50 + half), 0.67, rival=0.75) is expected
-    line = grows("c", "s", {"": (Interval(-2.0, -2.5, -1.5), 0.5)}, rival=1.0, where="T from 8,000 to 64,000")
+    line = grows("c", "s", {"": over((8000, 16_000, 64_000), -2.0)}, rival=1.0)
     assert line.verdict is Verdict.UNDECIDED
     assert "what falls has no exponent of growth" in line.measured
 
@@ -235,14 +337,13 @@ def test_slow_growth_is_no_merit_of_who_does_not_learn() -> None:
         rng = np.random.default_rng(0)
         return Results(
             Measured({"d": d, "seed": s}, {"regret": 100.0 * share + rng.normal(), "uniform": 100.0})
-            for d in (2, 4)
+            for d in (2, 4, 8)
             for s in range(4)
         )
 
     assert learns(over_d(0.5), "d") is Verdict.REACHED
     assert learns(over_d(1.0), "d") is Verdict.UNSEEN
-    flat = {"": (Interval(0.0, -0.01, 0.01), 0.5)}
-    lines = [grows("c", "s", flat, rival=1.0, where="", learnt=[learns(over_d(one), "d")]) for one in (0.5, 1.0)]
+    lines = [grows("c", "s", {"": over_d(one)}, rival=1.0, over="d", against=0.5) for one in (0.5, 1.0)]
     assert [line.verdict for line in lines] == [Verdict.REACHED, Verdict.UNSEEN]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from marginbandits.experiments.claims import CLAIMS
+from marginbandits.experiments.reproduce import Programme
 from tests.paper_labels import EQUATIONS, LABELS, UNLABELLED
 
 TESTS = Path(__file__).parent
@@ -35,6 +36,11 @@ def test_claims_that_rows_do_not_name_are_not_the_papers() -> None:
     named = {name for row in ROWS.values() for name in re.findall(r"claim `([\w-]+)`", row)}
     theirs = {claim.name for claim in CLAIMS if "No theorem" not in claim.reference}
     assert named == theirs
+
+
+def test_the_number_of_experiments_is_that_of_the_claims() -> None:
+    (said,) = re.findall(r"^([\d,]+) experiments; on one core", PAGE, re.MULTILINE)
+    assert int(said.replace(",", "")) == len(Programme(CLAIMS))
 
 
 @pytest.mark.parametrize(

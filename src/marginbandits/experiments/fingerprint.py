@@ -35,7 +35,13 @@ PACKAGE = "marginbandits"
 _ROOT = Path(__file__).parent.parent
 _SHOWING = {
     f"{PACKAGE}.experiments.{name}"
-    for name in ("claims", "claims.claim", "claims.figures", "claims.judging", "marks", "store", "svg")
+    for name in (
+        "claims",
+        *(f"claims.{one}" for one in ("claim", "figures", "growing", "judging")),
+        "marks",
+        "store",
+        "svg",
+    )
 }
 """What claims import to say and keep what was measured; nothing measured depends on them."""
 

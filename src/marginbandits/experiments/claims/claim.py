@@ -5,7 +5,7 @@
     judge      numbers in, `Finding` out: lines of the table, charts, notes; data throughout, which a page may draw
     controls   the same with something broken, where lines of the table have to fall: no verdict that cannot fail
 
-A verdict is computed from the numbers, never written down (`judging` has those of bounds and of exponents).
+A verdict is computed from the numbers, never written down (`judging` has those of bounds, `growing` of exponents).
 
 >>> verdict(True).value, verdict(False).value
 ('holds', 'fails')
@@ -167,6 +167,10 @@ class Results:
     def split(self, name: str) -> "Iterator[tuple[Any, Results]]":
         """For each value of a parameter, those that have it."""
         return ((value, self.where(**{name: value})) for value in self.each(name))
+
+    def named(self, name: str, of: Callable[[Parameters], Any]) -> "Results":
+        """The same with one more parameter, made of the others."""
+        return Results(Measured({**one.parameters, name: of(one.parameters)}, one.values) for one in self)
 
     def values(self, name: str) -> Array:
         """A measured number, of every experiment."""

@@ -22,9 +22,10 @@ from functools import partial
 import numpy as np
 
 from marginbandits.environments import Oblivious
-from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results, slope
+from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results
 from marginbandits.experiments.claims.figures import growth
-from marginbandits.experiments.claims.judging import bounded, exponent, grows
+from marginbandits.experiments.claims.growing import grows
+from marginbandits.experiments.claims.judging import bounded
 from marginbandits.experiments.claims.measuring import NOTHING, OPPOSITE, control, limits, played
 from marginbandits.experiments.simulate import Trace
 from marginbandits.features import Identity
@@ -244,8 +245,7 @@ def judge(results: Results) -> Finding:
     notes = [
         "Growth is compared with that of the bound at the same T, which for zooming on a problem with gaps is a "
         "logarithm and for a fixed cover a root: not with the exponent of the worst case over all problems. Regret "
-        "below 1 counts as 1. It is that of the last two T: at the first, where the bound begins to bite, much of what "
-        "can be lost is.",
+        "below 1 counts as 1.",
         "Weights on a cover are measured against the best function of the cover, where no word is of others; against "
         "all Lipschitz functions the bound has KεT/γ (εT/γ for policies) more. That bites where ε is less than half of "
         "what there is to learn, which takes tens of thousands of functions on a line; in the plane they cannot be "
@@ -260,20 +260,9 @@ def _lines(system: str, runs: Results) -> list[Line]:
     held = bounded(f"Regret of {system}", stated, {"": runs}, share=0.95)
     if not SYSTEMS[system].grows:
         return [held]
-    last = sorted(runs.each("T"))[-2:]
-    grown = Results(one for one in runs if one.parameters["T"] in last)
-    found = {"": (slope(grown, "T", "at least 1"), exponent(grown, "T"))}
-    where = f"T from {last[0]:,} to {last[1]:,}"
     return [
         held,
-        grows(
-            f"Regret of {system}: growth with T",
-            "no faster than its bound",
-            found,
-            rival=1.0,
-            where=where,
-            span=last[1] / last[0],
-        ),
+        grows(f"Regret of {system}: growth with T", "no faster than its bound", {"": runs}, rival=1.0, of="at least 1"),
     ]
 
 

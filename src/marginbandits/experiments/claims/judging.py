@@ -1,37 +1,17 @@
-"""Verdicts of bounds and of exponents, in one place.
+"""Verdicts of bounds, and what other verdicts are made of; those of exponents are in `growing`.
 
 A bound *bites* on rounds where uniform play would break it: where it is below `uniform`, the regret that play at random
-would have had there (or, if an adversary reacts to it, whoever is certain of an action). Only cells where it bites are
-judged. A setting that has none is named with the T from which its bound would bite, which is looked for in the bound
-itself, against the mean over seeds. If no setting has one, the verdict is "does not bite", or "vacuous" where the bound
-is T or more in all of them, which nothing could exceed. Bounds are on expected regret: the 95% interval of the mean
-over seeds must lie below in every cell that is judged; all of it above *fails*, and anything else is *undecided*. Where
-a claim says so, a share of single runs must lie below, too, by the same rule for the interval of that share. Outside
-its theorem a bound promises nothing: where one of its conditions is not met, the line names it, and is *undecided* at
-best.
+would have had there. Only cells where it bites are judged. A setting that has none is named with the T from which its
+bound would bite, which is looked for in the bound itself, against the mean over seeds. If no setting has one, the
+verdict is "does not bite", or "vacuous" where the bound is T or more in all of them, which nothing could exceed. Bounds
+are on expected regret: the 95% interval of the mean over seeds must lie below in every cell that is judged; all of it
+above *fails*, and anything else is *undecided*. Where a claim says so, a share of single runs must lie below, too, by
+the same rule for the interval of that share. How much a bound could be off before it was seen stands beside it: the
+factor between it and the upper end of the interval that comes closest. Outside its theorem a bound promises nothing:
+where one of its conditions is not met, the line names it, and is *undecided* at best.
 
-An exponent is compared with that of the bound over the same T, not with a round number. That it is at most that *holds*
-if its whole interval is, up to a tolerance; it is *not seen* if its whole interval is above, and *undecided* otherwise,
-so that fewer seeds never help. The tolerance is `TOLERANCE`, or half of the distance to a rival's exponent where that
-is less: the exponent that would make the claim worthless (linear growth, or the rate that the paper improves on).
-Where a claim has two sides ("grows like"), an interval that reaches further below says that the upper side holds. That
-one thing grows faster than another, and that something grows at least so fast, is judged by the same tolerance:
-`apart` and `at_least`.
-
-A verdict that could not have fallen is none. An exponent is undecided at best where the grid spans less than a factor
-of `SHORTEST`, where the interval is so wide that growth like the rival's would have reached down to the bound's, and
-where what is measured falls: regret that is gone, or negative, has no exponent of growth.
-
->>> [grown(Interval(x, x - 0.02, x + 0.02), 0.5, rival=2 / 3).value for x in (0.52, 0.51 + TOLERANCE, 0.63)]
-['holds at reachable T', 'not seen at reachable T', 'not seen at reachable T']
->>> grown(Interval(0.5, 0.4, 0.6), 0.5, rival=2 / 3).value  # too wide to tell
-'undecided'
->>> [grown(Interval(x, x - 0.02, x + 0.02), 0.5, rival=2 / 3, both=True).value for x in (0.5, 0.2)]
-['holds at reachable T', 'upper side holds']
->>> grown(Interval(-2.0, -2.5, -1.5), 0.5, rival=1.0).value  # regret that is gone
-'undecided'
->>> grown(Interval(0.5, 0.49, 0.51), 0.5, rival=1.0, span=2.0).value  # T was doubled, and no more
-'undecided'
+That one thing grows faster than another, and that something grows at least so fast, is judged by the tolerance that
+exponents have: `apart` and `at_least`.
 """
 
 import math
@@ -41,24 +21,21 @@ from dataclasses import dataclass
 from scipy import stats
 
 from marginbandits.evaluation import Interval
-from marginbandits.experiments.claims.claim import Line, Results, Verdict, shown, slope
+from marginbandits.experiments.claims.claim import Line, Results, Verdict, shown
 from marginbandits.experiments.claims.measuring import FARTHEST, NEEDS, first_useful
 from marginbandits.theory import Bound
 
 __all__ = [
-    "BANDITRON",
-    "SHORTEST",
     "TOLERANCE",
+    "Cell",
     "above",
     "apart",
     "at_least",
     "bounded",
-    "exponent",
-    "grown",
-    "grows",
     "learns",
-    "reach",
+    "outside",
     "share_of",
+    "since",
     "under",
     "worst_of",
 ]
@@ -66,12 +43,6 @@ __all__ = [
 TOLERANCE = 1.0 / 24.0
 """Half of 3/4 - 2/3, the least that rates of the paper with their own learners differ by: no exponent is within it of
 both."""
-
-SHORTEST = 4.0
-"""By so much a grid must grow for an exponent to be shown on it."""
-
-BANDITRON = 2.0 / 3.0
-"""The exponent that √T is to beat: of Banditron, and of the bounds without dimensions."""
 
 LEARNS = 0.9
 """Of uniform play's regret: whoever has less has learnt something."""
@@ -83,7 +54,7 @@ _WORSE = [Verdict.HOLDS, Verdict.REACHED, Verdict.UPPER, Verdict.UNDECIDED, Verd
 
 
 @dataclass(frozen=True, slots=True)
-class _Cell:
+class Cell:
     """Runs of one setting and horizon."""
 
     setting: str
@@ -97,7 +68,8 @@ class _Cell:
     unmet: str  # the first condition of the bound that is not met
 
     @classmethod
-    def of(cls, setting: str, runs: Results, promised: Promised | None) -> "_Cell":
+    def of(cls, setting: str, runs: Results, promised: Promised | None = None) -> "Cell":
+        """Means over runs; the T from which the bound bites is looked for in what is `promised`, if that is given."""
         bound, uniform, useful = (float(runs.values(one).mean()) for one in ("bound", "uniform", "useful"))
         under = int((runs.values("regret") <= runs.values("bound")).sum())
         T = int(runs.each("T")[0])
@@ -160,53 +132,68 @@ def bounded(
     digits: int = 0,
     *,
     share: float = 0.0,
-    rival: str = "uniform play",
     promised: Promised | None = None,
 ) -> Line:
     """Regret against its bound, in cells: the runs of each name, split by T; they measured `regret` and `limits`.
 
-    Of single runs in cells that are judged, at least `share` must lie below, too (`share_of`). `rival` is whose regret
-    `uniform` is. Where that differs from run to run, `promised` is asked for the T from which the bound bites.
+    Of single runs in cells that are judged, at least `share` must lie below, too (`share_of`). Where
+    uniform play's regret differs from run to run, `promised` is asked for the T from which the bound bites.
     """
-    cells = [_Cell.of(name, of, promised) for name, mine in runs.items() for _, of in mine.split("T")]
+    cells = [Cell.of(name, of, promised) for name, mine in runs.items() for _, of in mine.split("T")]
     biting = [one for one in cells if one.bites]
     per_round = sorted({f"{one.bound / one.T:.3f}" for one in biting or cells}, key=float)
     spread = f"bound/T {' to '.join(dict.fromkeys((per_round[0], per_round[-1])))}"
-    unmet = next((one.unmet for one in biting or cells if one.unmet), "")
-    outside = f"; outside its theorem, which needs {unmet}" * bool(unmet)
     if not biting:
         at = min(cells, key=lambda one: one.bound / one.uniform if one.uniform > 0 else math.inf)
         words = (
-            f"{shown(at.regret, digits)} of {at.bound:,.{digits}f} ({at.name}), under which {rival} is too, with "
-            f"{at.uniform:,.{digits}f}; {spread}; {_from(at.useful)}{outside}"
+            f"{shown(at.regret, digits)} of {at.bound:,.{digits}f} ({at.name}), under which uniform play is too, with "
+            f"{at.uniform:,.{digits}f}; {spread}; {since(at.useful)}{outside(biting or cells)}"
         )
         found = Verdict.IDLE if any(one.bound < one.T for one in cells) else Verdict.VACUOUS
         return Line(claim, stated, words, found, len(cells))
     at = max(biting, key=lambda one: one.share)
     kept, total = sum(one.under for one in biting), sum(one.runs for one in biting)
     words = (
-        f"closest ({at.name}): {shown(at.regret, digits)} of {at.bound:,.{digits}f}, where {rival} has "
-        f"{at.uniform:,.{digits}f}; {spread}; {kept / total:.1%} of {total:,} runs under it{_idle(cells)}{outside}"
+        f"closest ({at.name}): {shown(at.regret, digits)} of {at.bound:,.{digits}f}, where uniform play has "
+        f"{at.uniform:,.{digits}f}; {spread}; {kept / total:.1%} of {total:,} runs under it; {_seen(at)}{_idle(cells)}"
+        f"{outside(biting)}"
     )
     levels = [under(one.regret, one.bound) for one in biting]
     levels += [share_of(kept, total, share)] * (share > 0.0)
-    return Line(claim, stated, words, worst_of([*levels, *[Verdict.UNDECIDED] * bool(unmet)]), len(levels))
+    return Line(claim, stated, words, worst_of([*levels, *[Verdict.UNDECIDED] * bool(outside(biting))]), len(levels))
 
 
-def _idle(cells: list[_Cell]) -> str:
+def outside(cells: Iterable[Cell]) -> str:
+    """Which condition of a bound is not met; nothing if all are."""
+    unmet = next((one.unmet for one in cells if one.unmet), "")
+    return f"; outside its theorem, which needs {unmet}" * bool(unmet)
+
+
+def _seen(closest: Cell) -> str:
+    """By how much the bound could be off before that was seen."""
+    if closest.regret.high <= 0.0:
+        return "any bound above 0 would hold"
+    factor = closest.bound / closest.regret.high
+    if factor < 1.0:
+        return f"a bound {1.0 / factor:.3g} times larger would hold"
+    return f"a bound more than {factor:.3g} times smaller would not hold"
+
+
+def _idle(cells: list[Cell]) -> str:
     """In which cells the bound does not bite, and in which settings at no T that was played."""
     idle = [one for one in cells if not one.bites]
     if not idle:
         return ""
     first = min(idle, key=lambda one: one.useful)
-    words = f"; does not bite in {len(idle)} of {len(cells)} cells ({first.name}: {_from(first.useful)})"
+    words = f"; does not bite in {len(idle)} of {len(cells)} cells ({first.name}: {since(first.useful)})"
     told = {one.setting for one in cells if one.bites}
     never = {one.setting: one for one in sorted(idle, key=lambda one: one.T) if one.setting not in told}
-    each = [f"{name}, where {_from(one.useful)}" for name, one in never.items()]
+    each = [f"{name}, where {since(one.useful)}" for name, one in never.items()]
     return words + "; at none of these T in " * bool(each) + "; ".join(each)
 
 
-def _from(useful: float) -> str:
+def since(useful: float) -> str:
+    """In words, the T from which a bound bites."""
     if useful >= FARTHEST:
         return f"it bites nowhere up to T = {_large(FARTHEST)}"
     return f"it bites from T = {_large(useful)} on"
@@ -214,48 +201,6 @@ def _from(useful: float) -> str:
 
 def _large(number: float) -> str:
     return f"{number:,.0f}" if number < 1e9 else f"10^{math.log10(number):.1f}"
-
-
-def reach(runs: Results, over: str = "T") -> str:
-    """From where to where a grid goes."""
-    return f"{over} from {min(runs.each(over)):,} to {max(runs.each(over)):,}"
-
-
-def exponent(runs: Results, over: str, of: str = "bound") -> float:
-    """The exponent of a bound on the very grid that was played."""
-    return slope(runs, over, of).mean
-
-
-def grown(
-    found: Interval,
-    stated: float,
-    *,
-    rival: float,
-    floor: float = -math.inf,
-    both: bool = False,
-    span: float = math.inf,
-) -> Verdict:
-    """An exponent against the bound's and a rival's above it; below `floor` there is no growth to speak of.
-
-    `span` is the factor by which the grid grew.
-    """
-    near = min(TOLERANCE, max(0.5 * (rival - stated), 0.0))
-    if found.high <= floor:
-        return Verdict.UNSEEN
-    if found.high > stated + near or found.low <= floor:
-        return Verdict.UNSEEN if found.low > stated else Verdict.UNDECIDED
-    if _empty(found, stated, rival, span):
-        return Verdict.UNDECIDED
-    return Verdict.UPPER if both and found.low < stated - near else Verdict.REACHED
-
-
-def _empty(found: Interval, stated: float, rival: float, span: float) -> str:
-    """Why the exponent could not have been seen to be too large; nothing if it could."""
-    if found.high < 0.0:
-        return "what falls has no exponent of growth"
-    if span < SHORTEST:
-        return f"a grid that grows by {span:.2g} shows none"
-    return "too wide to tell from the rival's" if found.mean - found.low >= rival - stated else ""
 
 
 def at_least(found: Interval, stated: float, *, rival: float) -> Verdict:
@@ -287,35 +232,3 @@ def learns(runs: Results, over: str) -> Verdict:
 def _of_rates(found: Verdict) -> Verdict:
     """The same in the words for what is about T → ∞."""
     return {Verdict.HOLDS: Verdict.REACHED, Verdict.FAILS: Verdict.UNSEEN}.get(found, found)
-
-
-def grows(
-    claim: str,
-    stated: str,
-    found: Mapping[str, tuple[Interval, float]],
-    *,
-    rival: float,
-    where: str,
-    floor: float = -math.inf,
-    both: bool = False,
-    learnt: Iterable[Verdict] = (),
-    span: float = math.inf,
-) -> Line:
-    """Measured exponents, each with the exponent of its bound on the same grid; the worst verdict is the line's.
-
-    Who learns nothing has regret that grows like T, but not with anything else: `learnt` is what `learns` says there.
-    """
-    each = [grown(one, bound, rival=rival, floor=floor, both=both, span=span) for one, bound in found.values()]
-    words = "; ".join(
-        f"exponent {shown(one, 2)} where the bound has {bound:.2f}" + f" ({name})" * bool(name)
-        for name, (one, bound) in found.items()
-    )
-    levels = list(learnt)
-    if levels:
-        less = worst_of(levels) is Verdict.REACHED
-        where += f"; regret is {'' if less else 'not '}a tenth less than uniform play's all along"
-    verdict = worst_of([*each, *levels])
-    if verdict is Verdict.UNDECIDED:
-        whys = dict.fromkeys(_empty(one, bound, rival, span) for one, bound in found.values())
-        where += "".join(f"; {why}" for why in whys if why)
-    return Line(claim, f"{stated}; rival exponent {rival:.3g}", f"{words}, {where}", verdict, len(each))

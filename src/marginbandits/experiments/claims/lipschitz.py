@@ -26,7 +26,8 @@ from marginbandits.experiments.claims.claim import (
     slopes,
 )
 from marginbandits.experiments.claims.figures import growth
-from marginbandits.experiments.claims.judging import apart, grows, reach
+from marginbandits.experiments.claims.growing import grows
+from marginbandits.experiments.claims.judging import apart
 from marginbandits.experiments.claims.measuring import NOTHING, played, with_broken
 from marginbandits.experiments.claims.rounds import Uncoupled, on_the_cube, regret_of, two_sided
 from marginbandits.learners import Learner, LipschitzFTL
@@ -98,9 +99,10 @@ def judge(results: Results) -> Finding:
             grows(
                 f"Lipschitz follow-the-leader, p = {p}: growth with T",
                 f"at most T^{exponent:.3f}, up to logarithms" + (" (E17: printed T^0.5)" if p == 1 else ""),
-                {"": (exponents["leader"], exponent)},
+                {"": mine.where(learner="leader")},
                 rival=1.0 if p == 1 else square,
-                where=reach(mine),
+                against=exponent,
+                where="on a law without jumps and with a gap of 1 in claim `figure-1-learners`",
             )
         )
         others = {

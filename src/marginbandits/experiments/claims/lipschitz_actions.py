@@ -22,9 +22,10 @@ import numpy as np
 
 from marginbandits.environments import Oblivious
 from marginbandits.evaluation import interval
-from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results, shown, slopes
+from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results, shown, slope, slopes
 from marginbandits.experiments.claims.figures import growth
-from marginbandits.experiments.claims.judging import apart, exponent, grows, reach
+from marginbandits.experiments.claims.growing import grows
+from marginbandits.experiments.claims.judging import apart
 from marginbandits.experiments.claims.measuring import NOTHING, control, played
 from marginbandits.learners import LipschitzFTL
 from marginbandits.scores import Cube
@@ -81,16 +82,17 @@ def judge(results: Results) -> Finding:
     binning = lipschitz_references(1.0, 1.0)["binning"]
     net = results.where(learner="net")
     horizons = net.each("T")
-    stated = exponent(net, "T", "rate")
+    stated = slope(net, "T", "rate").mean
     more = interval(each["fixed"] - each["net"])
     points = [int(net.where(T=T).values("points")[0]) for T in (min(horizons), max(horizons))]
     lines = [
         grows(
             "Lipschitz actions, p = q = 1: growth with T",
             f"at most T^{stated:.3f}, up to logarithms (binning: T^{binning:.3f})",
-            {"": (found["net"], stated)},
+            {"": net},
             rival=1.0,
-            where=f"{points[0]} to {points[1]} actions, {reach(net)}",
+            against="rate",
+            where=f"{points[0]} to {points[1]} actions",
         ),
         Line(
             "It needs a net that becomes finer",

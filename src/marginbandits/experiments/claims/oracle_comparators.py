@@ -25,10 +25,10 @@ from marginbandits.experiments.claims.claim import (
     Line,
     Parameters,
     Results,
-    slope,
 )
 from marginbandits.experiments.claims.figures import growth
-from marginbandits.experiments.claims.judging import bounded, exponent, grows, reach
+from marginbandits.experiments.claims.growing import grows
+from marginbandits.experiments.claims.judging import bounded
 from marginbandits.experiments.claims.measuring import NOTHING, OPPOSITE, control, limits, played
 from marginbandits.features import Identity
 from marginbandits.learners import (
@@ -265,10 +265,7 @@ def _held(name: str, runs: Results) -> Line:
 
 
 def _growing(name: str, over: Results) -> Line:
-    found = {"": (slope(over, "T", "regret"), exponent(over, "T"))}
-    one = SYSTEMS[name]
-    stated = "no faster than its bound" + ", outside its theorem" * (not one.bound(max(over.each("T"))).holds)
-    return grows(f"{name}: growth with T", stated, found, rival=one.rival, where=reach(over))
+    return grows(f"{name}: growth with T", "no faster than its bound", {"": over}, rival=SYSTEMS[name].rival)
 
 
 CLAIM = Claim(

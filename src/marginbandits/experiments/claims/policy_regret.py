@@ -38,7 +38,8 @@ from marginbandits.experiments.claims.claim import (
 )
 from marginbandits.experiments.claims.figures import growth
 from marginbandits.experiments.claims.finite import random_class
-from marginbandits.experiments.claims.judging import apart, bounded, exponent, grows, reach
+from marginbandits.experiments.claims.growing import grows
+from marginbandits.experiments.claims.judging import apart, bounded
 from marginbandits.experiments.claims.measuring import NOTHING, control, limits, played
 from marginbandits.experiments.claims.rounds import regret_of, right_means, uniform_regret
 from marginbandits.learners import ExponentialWeights
@@ -120,20 +121,16 @@ def judge(results: Results) -> Finding:
     """Policy regret against the margin bound; mistakes against K ln N, and how both grow."""
     ramp, hard = results.where(learner="ramp"), results.where(learner="elimination")
     noisy = {f"noise {noise}": mine for noise, mine in ramp.split("noise")}
-    where = reach(results)
-    exponents = {name: (slope(mine, "T", "regret"), exponent(mine, "T")) for name, mine in noisy.items()}
     less = interval(slopes(ramp.where(noise=0.0), "T", "regret") - slopes(hard, "T", "regret"))
     lines = [
         bounded("Margin regret is policy regret under ramp realizability", "at most K √(2T ln N)", noisy),
-        grows(
-            "It grows like √T, whatever the noise", "like K √(2T ln N)", exponents, rival=1.0, where=where, both=True
-        ),
+        grows("It grows like √T, whatever the noise", "like K √(2T ln N)", noisy, rival=1.0, both=True),
         bounded("Under a hard margin mistakes end", f"at most K ln N = {K * math.log(N):.1f} for ever", {"": hard}, 1),
         Line(
             "Under a hard margin rates are better than √T",
             "no growth where the ramp's bound grows like √T",
             f"exponent {shown(slope(hard, 'T', 'regret'), 2)}; the ramp's on the same data is larger by "
-            f"{shown(less, 2)}, {where}",
+            f"{shown(less, 2)}",
             apart(less, 0.5),
             1,
         ),

@@ -18,7 +18,8 @@ from marginbandits.environments import FarWrongLabels
 from marginbandits.evaluation import interval
 from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results, shown, slope
 from marginbandits.experiments.claims.figures import growth
-from marginbandits.experiments.claims.judging import exponent, grows, reach, under
+from marginbandits.experiments.claims.growing import grows
+from marginbandits.experiments.claims.judging import under
 from marginbandits.experiments.claims.measuring import NOTHING, control, played
 from marginbandits.learners import SmoothFTL
 from marginbandits.oracles.ramp_erm import RampERM
@@ -91,9 +92,9 @@ def judge(results: Results) -> Finding:
         grows(
             "SmoothFTL with the ramp: growth with T",
             "at most T^{2/3} over min_f T E<ℓ, φ(f)>, if leaders are the least",
-            {"": (found["ramp"], exponent(results.where(learner="ramp"), "T", "rate"))},
+            {"": results.where(learner="ramp")},
             rival=BINNING,
-            where=reach(results),
+            against="rate",
         ),
         Line(
             "It needs an oracle that leaves the hinge's valley",

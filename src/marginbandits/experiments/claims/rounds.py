@@ -2,6 +2,7 @@
 
 right_means      the mean losses of realizable rounds whose labels are noisy
 regret_of        what laws lose on average, over the best action of every round
+of_uniform       regret in units of what uniform play loses a round
 smoothed         SmoothFTL as its theorem has it, on realizable rounds
 two_sided        the unit cube under 1-Lipschitz policies, and `on_the_cube` the learners of it
 product_weights  Exp4 over all policies on cells
@@ -20,7 +21,16 @@ from marginbandits.scores import Cube
 from marginbandits.theory import binning_radius, finite_rate
 from marginbandits.types import Array
 
-__all__ = ["on_the_cube", "product_weights", "regret_of", "right_means", "smoothed", "two_sided", "uniform_regret"]
+__all__ = [
+    "of_uniform",
+    "on_the_cube",
+    "product_weights",
+    "regret_of",
+    "right_means",
+    "smoothed",
+    "two_sided",
+    "uniform_regret",
+]
 
 
 def right_means(env: HingeRealizable, noise: float) -> Array:
@@ -43,6 +53,14 @@ def uniform_regret(means: Array) -> float:
     return float((means.mean(1) - means.min(1)).sum())
 
 
+def of_uniform(regret: float, uniform: float, T: int) -> float:
+    """Regret in units of what uniform play loses a round: 1 - 1/K, where a mistake costs 1.
+
+    That much of its growth with K is everybody's: at K = 2 uniform play is right half of the time, later hardly ever.
+    """
+    return T * regret / uniform
+
+
 def smoothed(
     T: int, seed: int, *, K: int, d: int, margin: float, noise: float, version: str = "proof", broken: str = ""
 ) -> tuple[float, float]:
@@ -55,14 +73,16 @@ def smoothed(
     return regret_of(played(agent, env, broken).laws, means), uniform_regret(means)
 
 
-def two_sided(p: int, T: int, seed: int, gap: float) -> tuple[Oblivious, Array]:
+def two_sided(p: int, T: int, seed: int, gap: float, slope: float = math.inf) -> tuple[Oblivious, Array]:
     """The unit cube: left of x_1 = 1/4 the first action is better by the gap, right of 3/4 the second, else neither.
 
-    With the expected loss of each action in each round.
+    With the expected loss of each action in each round. Beyond 1/4 and 3/4 it jumps, or changes by `slope` at most.
     """
     rng = np.random.default_rng([seed, p, T])
     contexts = rng.random((T, p))
-    side = np.sign(contexts[:, 0] - 0.5) * (np.abs(contexts[:, 0] - 0.5) > 0.25)
+    beyond = np.abs(contexts[:, 0] - 0.5) - 0.25
+    share = np.clip(beyond * (2.0 * slope / gap), 0.0, 1.0) if math.isfinite(slope) else (beyond > 0.0).astype(float)
+    side = np.sign(contexts[:, 0] - 0.5) * share
     means = 0.5 + 0.5 * gap * np.stack([side, -side], 1)
     return Oblivious.of(contexts, (rng.random(means.shape) < means).astype(float)), means
 

@@ -11,12 +11,12 @@ of its growth is no growth.
 
 from collections.abc import Mapping
 
-from marginbandits.evaluation import Interval
-from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results, slope
+from marginbandits.experiments.claims.claim import Claim, Finding, Line, Parameters, Results
 from marginbandits.experiments.claims.figures import growth
-from marginbandits.experiments.claims.judging import bounded, exponent, grows, learns, reach
+from marginbandits.experiments.claims.growing import grows
+from marginbandits.experiments.claims.judging import bounded
 from marginbandits.experiments.claims.measuring import NOTHING, control, limits
-from marginbandits.experiments.claims.rounds import smoothed
+from marginbandits.experiments.claims.rounds import of_uniform, smoothed
 from marginbandits.theory import Game, Power, ftl, ftl_rate
 
 __all__ = ["CLAIM"]
@@ -42,7 +42,7 @@ def measure(
     found = limits(lambda rounds: ftl(Power(2.0), Game(K, rounds, margin)), T, uniform, scale=1e-6 if wrong else 1.0)
     return {
         "regret": regret,
-        "of uniform": T * regret / uniform,
+        "of uniform": of_uniform(regret, uniform, T),
         "rate": ftl_rate(2.0, Game(K, T, margin)).value,
         **found,
     }
@@ -74,12 +74,10 @@ def _bound_alone(quick: bool) -> list[Parameters]:
 def judge(results: Results) -> Finding:
     """Slopes in T, in 1/γ and in K, against the rate's; and the bound with its constants."""
     over, down, across = (results.where(vary=one) for one in ("T", "margin", "K"))
-    where = reach(over)
     lines = []
     for version, mine in over.split("version"):
-        found = slope(mine, "T", "regret"), exponent(mine, "T", "rate")
         claim = f"SmoothFTL with {VERSIONS[version]}: growth with T"
-        lines.append(grows(claim, "at most T^{2/3}, up to logarithms", {"": found}, rival=0.75, where=where))
+        lines.append(grows(claim, "at most T^{2/3}, up to logarithms", {"": mine}, rival=0.75, against="rate"))
     lines += [_over_margin(version, mine) for version, mine in down.split("version")]
     lines += [_over_k(across)] if len(across) else []
     claim = "SmoothFTL's regret under the theorem's bound, with its proof's constants (E16)"
@@ -112,29 +110,28 @@ def _by_version(mine: Results) -> dict[str, Results]:
 
 
 def _over_margin(version: str, mine: Results) -> Line:
-    falls, stated = slope(mine, "share", "regret"), -exponent(mine, "share", "rate")
-    inverse = Interval(-falls.mean, -falls.high, -falls.low)
     return grows(
         f"SmoothFTL with {VERSIONS[version]}: growth with 1/γ",
         "at most γ^{-2/3}" + ", where its proof gives 1/γ" * (version == "printed"),
-        {"": (inverse, stated)},
+        {"": mine.named("1/γ", lambda one: 1.0 / one["share"])},
         rival=1.0,
-        where=f"at T = {mine.each('T')[0]:,}",
-        learnt=[learns(mine, "share")],
+        over="1/γ",
+        against="rate",
+        where=f"in shares of the widest, at T = {mine.each('T')[0]:,}",
     )
 
 
 def _over_k(mine: Results) -> Line:
-    K = mine.each("K")
     return grows(
         "SmoothFTL's regret does not grow with K",
         "like (T/γ)^{2/3}, whatever K, in units of what uniform play loses a round",
-        {"": (slope(mine, "K", "of uniform"), exponent(mine, "K", "rate"))},
+        {"": mine},
         rival=2.0 / 3.0,
-        where=f"{reach(mine, 'K')} at T = {mine.each('T')[0]:,}",
+        over="K",
+        of="of uniform",
+        against="rate",
         both=True,
-        learnt=[learns(mine, "K")],
-        span=max(K) / min(K),
+        where=f"at T = {mine.each('T')[0]:,}",
     )
 
 

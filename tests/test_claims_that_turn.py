@@ -34,8 +34,9 @@ from marginbandits.experiments.claims.finite import (
     linear_class,
     surrogate_totals,
 )
+from marginbandits.experiments.claims.lipschitz import Uncoupled
 from marginbandits.experiments.claims.measuring import limits, played
-from marginbandits.experiments.claims.rounds import Uncoupled, regret_of, two_sided
+from marginbandits.experiments.claims.rounds import regret_of, two_sided
 from marginbandits.learners import LipschitzFTL
 from marginbandits.scores import Cube
 from marginbandits.theory import Game, exponential_weights, exponents

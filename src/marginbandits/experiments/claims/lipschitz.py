@@ -13,6 +13,9 @@ is the best of all, and binning is counted against the same. Every horizon has i
 """
 
 from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
 
 from marginbandits.evaluation import interval
 from marginbandits.experiments.claims.claim import (
@@ -29,12 +32,13 @@ from marginbandits.experiments.claims.figures import growth
 from marginbandits.experiments.claims.growing import grows
 from marginbandits.experiments.claims.judging import apart
 from marginbandits.experiments.claims.measuring import NOTHING, played, with_broken
-from marginbandits.experiments.claims.rounds import Uncoupled, on_the_cube, regret_of, two_sided
+from marginbandits.experiments.claims.rounds import on_the_cube, regret_of, two_sided
 from marginbandits.learners import Learner, LipschitzFTL
+from marginbandits.oracles.lipschitz_erm import LipschitzERM, LipschitzFit
 from marginbandits.scores import Cube
 from marginbandits.theory import Game, lipschitz_ftl, lipschitz_references
 
-__all__ = ["CLAIM"]
+__all__ = ["CLAIM", "Uncoupled"]
 
 GAP = 0.4
 DEAF = "told nothing, but for binning"
@@ -52,6 +56,14 @@ def measure(learner: str, p: int, T: int, seed: int, broken: str = "") -> Mappin
     agent = _uncoupled(p, T, seed) if learner == "uncoupled" else on_the_cube(learner, p, T, seed)
     laws = played(agent, env, NOTHING if broken == DEAF and learner != "binning" else "").laws
     return {"regret": regret_of(laws, means)}
+
+
+class Uncoupled(LipschitzERM):
+    """Every cell by itself."""
+
+    def minimise(self, costs: Any, pairs: Any, distances: Any) -> LipschitzFit:
+        """Without pairs."""
+        return super().minimise(costs, np.zeros((0, 2), np.int64), np.zeros(0))
 
 
 def _uncoupled(p: int, T: int, seed: int) -> Learner:

@@ -16,7 +16,7 @@ import numpy as np
 from marginbandits.environments import HingeRealizable, Oblivious
 from marginbandits.experiments.claims.measuring import played
 from marginbandits.learners import Binning, Learner, LipschitzFTL, SmoothFTL
-from marginbandits.oracles.lipschitz_erm import LipschitzERM, LipschitzFit
+from marginbandits.oracles.lipschitz_erm import LipschitzERM
 from marginbandits.scores import Cube
 from marginbandits.theory import binning_radius, finite_rate
 from marginbandits.types import Array
@@ -95,16 +95,8 @@ def on_the_cube(name: str, p: int, T: int, seed: int) -> Learner:
     space = Cube(low, high, lipschitz=4.0)
     if name == "practical":
         return LipschitzFTL(2, space=space, seed=seed)
-    oracle = LipschitzERM(time_limit=600.0) if name == "leader" else Uncoupled()
+    oracle = LipschitzERM(time_limit=600.0)
     return LipschitzFTL.from_theory(space=space, n_actions=2, horizon=T, oracle=oracle, seed=seed)
-
-
-class Uncoupled(LipschitzERM):
-    """Every cell by itself."""
-
-    def minimise(self, costs: Any, pairs: Any, distances: Any) -> LipschitzFit:
-        """Without pairs."""
-        return super().minimise(costs, np.zeros((0, 2), np.int64), np.zeros(0))
 
 
 def product_weights(cells: Any, losses: Any, m: int, draws: Any) -> Array:

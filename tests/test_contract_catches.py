@@ -227,10 +227,17 @@ class Unchecked(mb.LinUCB):
     __init__.__annotations__ = mb.LinUCB.__init__.__annotations__
 
 
+class Deaf(mb.SquareCB):
+    """Lets a rate be set that its regressions do not ask for."""
+
+    live = mb.SquareCB.live | {"learning_rate"}
+
+
 @pytest.mark.parametrize(
     ("learner", "check"),
     [
         (Unchecked, "bad_parameters"),
+        (Deaf, "parameters_are_settled_or_obeyed"),
         (Fragile, "bad_inputs"),
         (Peeking, "act_learns_nothing"),
         (Lying, "probabilities_are_exact"),

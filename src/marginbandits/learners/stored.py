@@ -121,7 +121,7 @@ class Stored(Parametrised, ABC):
             _hand_in(description, device, body)
             with room(archive.room):
                 learner = saving.rebuild(description, cls)
-            learner.seed = archive.header["parameters"].get("seed")
+            vars(learner)["seed"] = archive.header["parameters"].get("seed")
             for constant, value in archive.constants(learner.constants).items():
                 known = getattr(learner, constant)
                 setattr(learner, constant, saving.like(constant, value, known, learner.constants[constant]))

@@ -12,6 +12,7 @@ import marginbandits as mb
 from marginbandits.contexts import Batch
 from marginbandits.learners import swift
 from marginbandits.types import Array
+from tests.doubles import arrays_of
 
 SWIFT: list[Any] = [
     *(mb.LinUCB, mb.EpsilonGreedy, mb.LinTS, mb.LogisticTS),
@@ -323,7 +324,7 @@ def test_bad_values_are_refused_and_change_nothing(learner: Any, bad: float) -> 
 def test_numbers_that_are_none_are_told_of() -> None:
     agent = mb.LinUCB(K, seed=0)
     mb.simulate(agent, problem())
-    agent.state()["ridge.theta"][:] = np.nan
+    arrays_of(agent)["ridge.theta"][:] = np.nan
     for call in (agent.act, lambda x: mb.simulate(agent, problem(5))):
         with pytest.raises(FloatingPointError, match="no longer finite"):
             call(np.ones(D))

@@ -56,8 +56,8 @@ class Stored(Parametrised, ABC):
         """Find what there is of it in compiled code, on the arrays that it has now."""
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The live arrays that hold everything learnt, features included."""
-        return {} if self._state is None else self._state.arrays()
+        """The live arrays that hold everything learnt, features included, to be read: compiled code goes by them."""
+        return {} if self._state is None else self._state.shown()
 
     def names(self) -> Table | None:
         """Where contexts have names and values: the table that gives them columns, as far as it has been learnt."""

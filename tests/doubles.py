@@ -4,10 +4,17 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import marginbandits as mb
 from marginbandits.contexts import Batch, Shape
 from marginbandits.learners.base import Parts
+
+
+def arrays_of(agent: mb.Learner) -> dict[str, Any]:
+    """All that it has learnt, to be spoilt: `state()` is to be read."""
+    assert agent._state is not None
+    return agent._state.arrays()
 
 
 class Raising(mb.Uniform):

@@ -12,6 +12,7 @@ import marginbandits as mb
 from marginbandits.experiments.claims.measuring import NOTHING, played
 from marginbandits.theory import bistro_regret
 from marginbandits.types import Array
+from tests.doubles import arrays_of
 
 T, CELLS = 3, 2
 
@@ -59,7 +60,7 @@ class Relaxed:
 
         Given losses ℓ, an estimate is L e_i with probability ℓ_i/L whatever is played, and all is linear in ℓ.
         """
-        state, after = self.agent.state(), 0.0
+        state, after = arrays_of(self.agent), 0.0
         for cell in range(CELLS):
             law = np.zeros(self.K)
             for p, charge in self.outcomes(left - 1):
@@ -106,7 +107,7 @@ def test_with_less_perturbation_or_without_drift_it_is_not_admissible() -> None:
 
 def test_the_leaders_action_solves_the_game_that_the_paper_solves_by_more_calls() -> None:
     agent = agent_of(mb.BISTROPlus, 3, horizon=40)
-    state, L, rng = agent.state(), agent.scale, np.random.default_rng(0)
+    state, L, rng = arrays_of(agent), agent.scale, np.random.default_rng(0)
     choices = policies(3).argmax(1)[:, 0]
     for _ in range(50):
         state["cost"][:], state["noise"][:] = L * rng.integers(0, 3, 9), 0.5 * L * rng.integers(-3, 4, 9)
@@ -238,7 +239,7 @@ def test_the_law_that_is_played_is_perturbed_by_the_rounds_after_the_next(
     for seed in range(4000):
         agent = cls(2, regressors=policies(2), contexts=contexts, transductive=transductive, horizon=T, seed=seed)
         agent.learn(contexts[0], mb.Decision(0, 0.5), loss=0.0)
-        agent.state()["cost"][:] = [0.0, 0.0, agent.scale, agent.scale]  # whoever plays 1 in cell 0
+        arrays_of(agent)["cost"][:] = [0.0, 0.0, agent.scale, agent.scale]  # whoever plays 1 in cell 0
         played.append(agent.law(contexts[1])[0])
     cells = [1] if transductive else [0, 0, 1]
     share = 2 / agent.scale if agent.plus else 1.0

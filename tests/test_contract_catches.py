@@ -17,6 +17,7 @@ from marginbandits.contexts import Batch, Shape, dense
 from marginbandits.learners.base import Parts
 from marginbandits.state import Field
 from marginbandits.types import Array
+from tests.doubles import arrays_of
 
 
 class Lying(mb.LinUCB):
@@ -212,7 +213,7 @@ class Racing(mb.LinUCB):
         count = 0.0 if self._map is None else float(self.state()["features.moments"][-1, 0])
         time.sleep(0.001)
         super().learn(*args, **kwargs)
-        self.state()["features.moments"][-1] = count + 1.0
+        arrays_of(self)["features.moments"][-1] = count + 1.0
 
 
 class Unchecked(mb.LinUCB):
@@ -227,10 +228,17 @@ class Unchecked(mb.LinUCB):
     __init__.__annotations__ = mb.LinUCB.__init__.__annotations__
 
 
+class Deaf(mb.SquareCB):
+    """Lets a rate be set that its regressions do not ask for."""
+
+    live = mb.SquareCB.live | {"learning_rate"}
+
+
 @pytest.mark.parametrize(
     ("learner", "check"),
     [
         (Unchecked, "bad_parameters"),
+        (Deaf, "parameters_are_settled_or_obeyed"),
         (Fragile, "bad_inputs"),
         (Peeking, "act_learns_nothing"),
         (Lying, "probabilities_are_exact"),

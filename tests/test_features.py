@@ -220,6 +220,19 @@ def test_two_learners_may_share_a_recipe() -> None:
     assert two.state()["features.moments"][-1, 0] == 1
 
 
+def test_a_recipe_is_settled() -> None:
+    """Learners have made their own of it, and their files would say another."""
+    recipe = mb.Standardise()
+    chain = mb.Chain([recipe])
+    agent = mb.LinUCB(2, features=chain, seed=0)
+    chain.maps.append(mb.Bias())
+    assert len(agent.features.maps) == 1  # type: ignore[union-attr]  # it is a chain
+    for one, name, value in ((recipe, "clip", 1.1), (agent.features, "maps", [mb.Bias()]), (agent, "features", "raw")):
+        with pytest.raises(ValueError, match=f"^{name} of .* is settled"):
+            setattr(one, name, value)
+    assert recipe.clip == 5.0
+
+
 def test_unknown_names_and_bad_lists_are_refused() -> None:
     with pytest.raises(ValueError, match="'furier'"):
         feature_map("furier")

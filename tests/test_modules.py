@@ -106,6 +106,7 @@ def _of_any_width() -> Any:
 
 APART = {
     "save_load_continue": "its files need the body again: tested below",
+    "parameters_are_settled_or_obeyed": "so do these",
     "memory_does_not_grow": "PyTorch leaves cycles, which the collector takes away: tested below",
 }
 

@@ -18,6 +18,7 @@ from marginbandits.scores.bags import pooled, scattered
 from marginbandits.scores.networks import Perceptrons
 from marginbandits.surrogates import TWO_SIDED, two_sided_slope
 from marginbandits.types import Array
+from tests.doubles import arrays_of
 from tests.naive.networks import cost
 
 WIDTH = 2000
@@ -252,7 +253,7 @@ def test_a_table_that_cannot_fit_is_refused_at_once(monkeypatch: pytest.MonkeyPa
 def test_files_that_were_tampered_with_are_refused(name: str, at: int, value: float) -> None:
     agent = mb.HingeLMC(2, scores=_small(memory=40), features=mb.Identity(), seed=0)
     _read(agent, 60)
-    agent.state()[f"networks.ensemble.{name}"].reshape(-1)[at * (8 if name == "table" else 1)] = value
+    arrays_of(agent)[f"networks.ensemble.{name}"].reshape(-1)[at * (8 if name == "table" else 1)] = value
     with pytest.raises(ValueError, match="cannot be loaded"):
         mb.loads(agent.dumps())
 
@@ -261,7 +262,7 @@ def test_rounds_that_would_take_more_than_there_is_are_refused() -> None:
     """Else a small file could ask for a minibatch of any size."""
     agent = mb.HingeLMC(2, scores=_small(memory=40), seed=0)
     _read(agent, 60)
-    agent.state()["networks.ensemble.places"][:] = 0, 2000
+    arrays_of(agent)["networks.ensemble.places"][:] = 0, 2000
     with pytest.raises(ValueError, match="places must leave each round kept its own"):
         mb.loads(agent.dumps())
 

@@ -240,13 +240,12 @@ def test_where_contexts_are_images_nothing_else_is_taken() -> None:
 
 
 def test_a_recipe_is_settled() -> None:
-    """Learners may share it; numbers with a fraction may be set, as those of learners."""
-    recipe = mb.Networks(n_networks=2, width=4)
+    """Learners may share it, and have made their own of it."""
+    recipe = mb.Networks(n_networks=2, width=4, rate=0.01)
     with pytest.raises(ValueError, match="width of Networks is settled: build another Networks, got 5"):
         recipe.width = 5
-    with pytest.raises(ValueError, match="rate must be"):
-        recipe.rate = -1.0
-    recipe.rate = 0.01
+    with pytest.raises(ValueError, match=r"rate of Networks is settled: build another Networks, got 0\.1"):
+        recipe.rate = 0.1
     assert (recipe.width, recipe.rate) == (4, 0.01)
 
 

@@ -9,6 +9,7 @@ import pytest
 import marginbandits as mb
 from marginbandits.theory import perturbed_leader_regret
 from marginbandits.types import Array
+from tests.doubles import arrays_of
 
 K, CELLS, RATE = 3, 4, 0.4
 SEPARATOR = 2  # the first cells tell all policies apart
@@ -80,7 +81,7 @@ def test_resampling_estimates_one_over_p() -> None:
 def test_resampling_ends() -> None:
     agent = agent_of(horizon=50)
     agent.learn(np.eye(CELLS)[0], mb.Decision(0, 1.0), loss=1.0)
-    agent.state()["cost"][:] = 1e9 * (choices(np.random.default_rng(1))[:, 0] == 0)
+    arrays_of(agent)["cost"][:] = 1e9 * (choices(np.random.default_rng(1))[:, 0] == 0)
     assert agent._resampled(choices(np.random.default_rng(1))[:, 0], 0) == agent.bound().parameters["M"] == 13
 
 

@@ -9,6 +9,7 @@ import marginbandits as mb
 from marginbandits.theory import elimination_threshold, regressor_elimination_regret
 from marginbandits.theory.comparators import SLACK
 from marginbandits.types import Array
+from tests.doubles import arrays_of
 
 K, CELLS, N = 3, 4, 12
 
@@ -45,7 +46,7 @@ def test_regressors_that_fit_can_be_told_apart(seed: int) -> None:
     assert max(excess for _, excess in seen) <= allowed * (1 + 1e-9)
     other = agent_of(seed)
     play(other, 1, seed)
-    spoilt = other.state()["weights"]
+    spoilt = arrays_of(other)["weights"]
     spoilt[:] = np.eye(N)[0]
     assert other.excess > 2.0  # the negative control: all weight on one
 

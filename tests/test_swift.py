@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import threading
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import marginbandits as mb
 from marginbandits.contexts import Batch
 from marginbandits.learners import swift
 from marginbandits.types import Array
+from tests.doubles import arrays_of
 
 SWIFT: list[Any] = [
     *(mb.LinUCB, mb.EpsilonGreedy, mb.LinTS, mb.LogisticTS),
@@ -180,23 +182,22 @@ def test_what_arrays_were_made_by_is_settled(begun: bool) -> None:
         if begun:
             one.learn(x, one.act(x), loss=0.5)
     before = bag.dumps(), hinge.dumps()
-    settled: list[tuple[Any, str, Any]] = [(bag, "n_actions", 50), (bag, "actions", ["a"])]
-    settled += [(bag, "n_policies", 5000), (hinge, "minibatch", 10**6), (hinge, "surrogate", "none")] * begun
+    settled: list[tuple[Any, str, Any]] = [(bag, "n_actions", 50), (bag, "actions", ["a"]), (bag, "n_policies", 5000)]
+    settled += [(bag, "learning_rate", 0.1), (hinge, "minibatch", 10**6), (hinge, "margin", 2.0)]
     for agent, name, value in settled:
-        with pytest.raises(ValueError, match=f"^{name} is settled"):
+        kind = type(agent).__name__
+        with pytest.raises(ValueError, match=f"^{name} of {kind} is settled: build another {kind}, got"):
             setattr(agent, name, value)
-    if begun:
-        for agent, name, number in ((bag, "learning_rate", np.nan), (hinge, "step", -5.0), (hinge, "margin", "wide")):
-            with pytest.raises(ValueError, match=f"^{name} must be"):
-                setattr(agent, name, number)
-        assert (bag.dumps(), hinge.dumps()) == before
+    with pytest.raises(ValueError, match=r"^hope must be"):
+        hinge.hope = -5.0
+    assert (bag.dumps(), hinge.dumps()) == before
 
 
 def test_a_number_of_numpys_is_a_number() -> None:
     agent, same = mb.SquareCB(K, seed=0), mb.SquareCB(K, seed=0)
-    for one, rate in ((agent, np.float32(0.25)), (same, 0.25)):
+    for one, rate in ((agent, np.float32(2.5)), (same, 2.5)):
         by_rounds(one, problem(5))
-        one.learning_rate = rate  # type: ignore[assignment]  # it is made one
+        one.scale = rate  # type: ignore[assignment]  # it is made one
         by_rounds(one, problem(5))
     assert agent.dumps() == same.dumps()
 
@@ -323,7 +324,7 @@ def test_bad_values_are_refused_and_change_nothing(learner: Any, bad: float) -> 
 def test_numbers_that_are_none_are_told_of() -> None:
     agent = mb.LinUCB(K, seed=0)
     mb.simulate(agent, problem())
-    agent.state()["ridge.theta"][:] = np.nan
+    arrays_of(agent)["ridge.theta"][:] = np.nan
     for call in (agent.act, lambda x: mb.simulate(agent, problem(5))):
         with pytest.raises(FloatingPointError, match="no longer finite"):
             call(np.ones(D))
@@ -352,3 +353,50 @@ def test_a_decision_among_other_actions_is_refused() -> None:
         with pytest.raises(ValueError, match="one of 3 actions, got one of 5: another learner's"):
             agent.learn(np.ones(D), mb.Decision(1, 0.2, np.full(5, 0.2)), 0.5)
         agent.learn(np.ones(D), mb.Decision(1, 0.2, np.full(3, 0.2)), 0.5)
+
+
+def test_a_parameter_that_is_read_in_another_way_is_asked_for() -> None:
+    """What was an attribute is a property, which the class that is built on does not have."""
+    rounds: list[None] = []
+
+    class Decaying(mb.LinUCB):
+        @property
+        def alpha(self) -> float:
+            return self._first / (1 + len(rounds))
+
+        @alpha.setter
+        def alpha(self, value: float) -> None:
+            self._first: float = value
+
+    class Slow(Decaying):
+        def _laws(self, batch: Batch) -> Array:
+            return super()._laws(batch)
+
+    played = []
+    for kind in (Decaying, Slow):
+        rounds.clear()
+        agent = kind(K, seed=0, alpha=5.0)
+        for x, losses in zip(problem().contexts, problem().losses, strict=True):
+            decision = agent.act(x)
+            agent.learn(x, decision, losses[decision.action])
+            rounds.append(None)
+            played.append(decision.action)
+        agent.alpha = 0.5
+        assert agent.alpha == 0.5 / (1 + N)
+        with pytest.raises(ValueError, match=r"^alpha must be"):
+            agent.alpha = -1.0
+    assert played[:N] == played[N:]
+
+
+def test_a_parameter_is_set_between_two_rounds() -> None:
+    """Not within one, which another thread plays."""
+    agent = mb.LinUCB(K, window=50, seed=0)
+    by_rounds(agent, problem(60))
+    setting = threading.Thread(target=setattr, args=(agent, "alpha", 3.0))
+    with agent._lock:
+        setting.start()
+        setting.join(0.2)
+        assert setting.is_alive()
+        assert agent.alpha == 0.2
+    setting.join()
+    assert [one.alpha for one in (agent, *agent._learners)] == [3.0, 3.0, 3.0]

@@ -8,6 +8,7 @@ import pytest
 import marginbandits as mb
 from marginbandits.theory import taming_floor, taming_regret
 from marginbandits.types import Array
+from tests.doubles import arrays_of
 
 K, CELLS, N = 3, 6, 20
 
@@ -58,7 +59,7 @@ def test_less_than_the_solution_misses_the_constraints() -> None:
         x = np.eye(CELLS)[cell]
         decision = agent.act(x)
         agent.learn(x, decision, loss=float(decision.action != columns(0)[3, cell]))
-    q = agent.state()["q"]
+    q = arrays_of(agent)["q"]
     solved = q.copy()
     q[:] = 0.2 * solved
     assert agent.constraints()[1] > 0.5

@@ -8,6 +8,7 @@ import pytest
 
 import marginbandits as mb
 from marginbandits.state import COUNT
+from tests.doubles import arrays_of
 
 
 class Slow(mb.LinUCB):
@@ -37,12 +38,26 @@ def test_a_late_failure_takes_back_every_round_before_it(n: int, monkeypatch: py
     assert agent.dumps() == before
 
 
+def test_what_was_learnt_is_shown_and_cannot_be_written_to() -> None:
+    """Compiled code goes where these arrays say."""
+    agent, x = mb.HingeLMC(2, window=50, seed=0), np.ones(2)
+    for _ in range(3):
+        agent.learn(x, agent.act(x), 0.5)
+    shown = agent.state()
+    before = shown["copy0.monitor.state"].copy()
+    for array in shown.values():
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 10**6
+    agent.learn(x, agent.act(x), 0.5)
+    assert not np.array_equal(shown["copy0.monitor.state"], before)  # it is what there is, and no copy
+
+
 def test_counting_ends_where_floats_cannot_count_on() -> None:
     agent = mb.NearestNeighbours(2, memory=4, seed=0)
     x = np.ones(2)
     agent.learn(x, agent.act(x), 1.0)
-    agent.state()["reservoir.seen"][:] = COUNT
-    agent.state()["features.moments"][-1] = COUNT
+    arrays_of(agent)["reservoir.seen"][:] = COUNT
+    arrays_of(agent)["features.moments"][-1] = COUNT
     for _ in range(5):
         agent.learn(x, agent.act(x), 0.0)
     assert (agent.state()["reservoir.seen"] == COUNT).all()

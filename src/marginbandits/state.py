@@ -184,6 +184,13 @@ class State:
         """Every array, by name."""
         return {name: field.array for name, field in self.fields().items()}
 
+    def shown(self) -> dict[str, npt.NDArray[Any]]:
+        """The same, not to be written to."""
+        shown = {name: array.view() for name, array in self.arrays().items()}
+        for array in shown.values():
+            array.flags.writeable = False
+        return shown
+
     def _adopt(self, before: "State", places: Any) -> None:
         """Hold what was held before, of actions that have moved to other `places`."""
         for name, part in self.parts.items():

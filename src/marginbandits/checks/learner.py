@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse, stats
 
-from marginbandits.checks import whole
+from marginbandits.checks import parameters, whole
 from marginbandits.checks.common import check_parameters, expect, refuses, same_arrays
 from marginbandits.checks.rounds import (
     LEARNER_CHECKS,
@@ -43,7 +43,8 @@ def check_learner(learner: Build, **arguments: object) -> dict[str, str]:
         return learner(**{"n_actions": K, "seed": 0, **arguments, **more})
 
     exempt: dict[str, str] = getattr(build(), "exempt", {})
-    assert whole.a_failed_round_changes_nothing.__name__ in LEARNER_CHECKS  # importing them puts them on the list
+    for one in (whole.a_failed_round_changes_nothing, parameters.parameters_are_settled_or_obeyed):
+        assert one.__name__ in LEARNER_CHECKS  # importing them puts them on the list
     for name, reason in exempt.items():
         expect(name in LEARNER_CHECKS, f"exempt names an unknown check {name!r}")
         expect(reason.strip(), f"the exemption from {name!r} needs a reason")

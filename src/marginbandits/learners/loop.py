@@ -14,9 +14,11 @@ What a round changes is put into the journal first: by the loop for small learne
 learner itself where `journals` is True. Whatever happens, the learner is then as before, or has learnt the round whole.
 """
 
+import copy
 import threading
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -30,10 +32,10 @@ from marginbandits.learners.early import Early, Round
 from marginbandits.learners.forgetting import Forgetting
 from marginbandits.learners.offers import Names
 from marginbandits.learners.reading import Reader
-from marginbandits.learners.settable import settable
 from marginbandits.learners.stored import Stored
 from marginbandits.learners.swift import Swift, swift_rounds
 from marginbandits.learners.swift_offers import swift_offers
+from marginbandits.settled import unsettled
 from marginbandits.state import Field, Journal, Record, State, TooLargeError, room, zeros
 from marginbandits.types import Action, Array
 from marginbandits.validation import remembered
@@ -61,13 +63,16 @@ class Loop(Stored):
     noisy: int = 0
     """How many draws of its own generator a compiled round (`swift`) learns with."""
 
+    live: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that may be set between rounds, as each asks for them anew; all others are `settled`."""
+
     actions: tuple[Action, ...] | None
     n_actions: int
     window: int | str | None
 
     def __init__(self, features: Given, seed: int | np.random.Generator | None) -> None:
-        self.features = features
-        self._reader = Reader(features, "" if self.takes_names else type(self).__name__)
+        self.features = copy.deepcopy(features)  # of which others may hold a list
+        self._reader = Reader(self.features, "" if self.takes_names else type(self).__name__)
         self.seed: int | np.random.Generator | None = remembered(seed)
         entropy = np.random.default_rng(self.seed).integers(2**63, size=4).tolist()
         own = np.random.SeedSequence(entropy).spawn(2)
@@ -93,9 +98,17 @@ class Loop(Stored):
             raise TypeError(f"{cls.__name__} fills `_law`, which nobody asks: {filled} fills `_laws`, so fill that")
 
     def __setattr__(self, name: str, value: object) -> None:
-        super().__setattr__(name, value if name[0] == "_" else settable(self, name, value))
-        if name[0] != "_" and vars(self).get("_swift") is not None:  # a parameter: compiled rounds have its value
-            self._hasten()
+        if name[0] == "_":
+            super().__setattr__(name, value)
+            return
+        own = vars(self)
+        with own.get("_lock") or nullcontext():  # a copy that another learner keeps has none
+            told, forgetting = unsettled(self, name, value), own.get("_forgetting")
+            super().__setattr__(name, told)
+            for one in () if forgetting is None else forgetting.copies:
+                setattr(one, name, told)
+            if own.get("_swift") is not None:  # compiled rounds have the value that was
+                self._hasten()
 
     def _call(self, n_actions: int, actions: Sequence[Action] | None) -> None:
         """There are so many actions, and they are called so."""

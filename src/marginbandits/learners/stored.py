@@ -56,8 +56,8 @@ class Stored(Parametrised, ABC):
         """Find what there is of it in compiled code, on the arrays that it has now."""
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The live arrays that hold everything learnt, features included."""
-        return {} if self._state is None else self._state.arrays()
+        """The live arrays that hold everything learnt, features included, to be read: compiled code goes by them."""
+        return {} if self._state is None else self._state.shown()
 
     def names(self) -> Table | None:
         """Where contexts have names and values: the table that gives them columns, as far as it has been learnt."""
@@ -121,7 +121,7 @@ class Stored(Parametrised, ABC):
             _hand_in(description, device, body)
             with room(archive.room):
                 learner = saving.rebuild(description, cls)
-            learner.seed = archive.header["parameters"].get("seed")
+            vars(learner)["seed"] = archive.header["parameters"].get("seed")
             for constant, value in archive.constants(learner.constants).items():
                 known = getattr(learner, constant)
                 setattr(learner, constant, saving.like(constant, value, known, learner.constants[constant]))

@@ -41,6 +41,7 @@ from marginbandits.held import Held, chance, taken, uniform
 from marginbandits.laws import certain, drawn
 from marginbandits.learners.inputs import FAINTEST, RAREST
 from marginbandits.pointed import Pointed, called
+from marginbandits.settled import rules
 from marginbandits.sparse_rows import INT32, is_sound_row
 from marginbandits.types import Array
 
@@ -190,9 +191,13 @@ def swift_rounds(learner: Any, shape: Shape | None, features: FeatureMap | None)
 
 
 def _changed(learner: type, kind: type) -> bool:
-    """Whether a class that builds on this kind of learner does anything in its own way, but how it is made."""
+    """Whether a class that builds on this kind of learner does anything in its own way, but how it is made.
+
+    A parameter that it reads in its own way, as a property, is no attribute of the kind.
+    """
     own = {name for one in learner.__mro__[: learner.__mro__.index(kind)] for name in vars(one)}
-    return any(hasattr(kind, name) and not name.startswith(("__", "_abc_")) for name in own)
+    known = rules(kind)
+    return any((hasattr(kind, name) or name in known) and not name.startswith(("__", "_abc_")) for name in own)
 
 
 class Swift:

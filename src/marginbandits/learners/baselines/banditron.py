@@ -34,6 +34,7 @@ class Banditron(Learner):
     journals = True
     changes_actions = True
     takes_sparse = True
+    live = frozenset({"gamma"})
 
     @validated
     def __init__(

@@ -51,6 +51,7 @@ class Binning(MetricContexts):
     exempt: ClassVar[Mapping[str, str]] = {
         "better_than_uniform": "cells that know nothing of each other need more rounds than the check has"
     }
+    live = frozenset({"alpha"})
 
     @validated
     def __init__(

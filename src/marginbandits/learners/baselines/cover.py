@@ -160,6 +160,7 @@ class Cover(OracleLearner):
 
     together = True
     _compiled: ClassVar[Any] = compiled_rounds((_law_one, _learn_one), (_law_sparse, _learn_sparse))
+    live = frozenset({"psi"})
 
     @validated
     def __init__(

@@ -65,6 +65,7 @@ class EpsilonGreedy(RidgeLearner):
 
     best = 0.0
     _compiled: ClassVar[Any] = compiled_rounds((_law_one, learn_ridge), (_law_wide, learn_wide))
+    live = frozenset({"epsilon"})
 
     @validated
     def __init__(

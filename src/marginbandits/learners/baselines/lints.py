@@ -74,6 +74,7 @@ class LinTS(RidgeLearner):
     """Posterior sampling on ridge regression; `scale` is v, the posterior's width; `n_particles` is for K x d only."""
 
     _compiled: ClassVar[Any] = compiled_rounds((_law_one, learn_ridge), (_law_wide, learn_wide))
+    live = frozenset({"scale"})
 
     @validated
     def __init__(

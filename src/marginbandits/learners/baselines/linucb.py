@@ -112,6 +112,7 @@ class LinUCB(RidgeLearner):
     """Optimism on ridge regression: `alpha` widths of confidence, `regularisation` λ."""
 
     _compiled: ClassVar[Any] = compiled_rounds((_law_one, _learn_one), (_law_wide, learn_wide))
+    live = frozenset({"alpha"})
 
     @validated
     def __init__(
@@ -129,10 +130,11 @@ class LinUCB(RidgeLearner):
     def _arrays(self) -> tuple[Any, ...]:
         if self._wide is not None:
             return *super()._arrays(), self.alpha
-        slack = SLACK / self.regularisation
-        factor = self._ridge.factor
-        variances = np.full(self._ridge.theta.shape, 1.0 / self.regularisation + slack)
-        for block in self._ridge.touched():
+        ridge = self._ridge
+        factor, most = ridge.factor, 1.0 / ridge.regularisation
+        slack = SLACK * most
+        variances = np.full(ridge.theta.shape, most + slack)
+        for block in ridge.touched():
             variances[block] = np.einsum("ij,ij->j", factor[block], factor[block]) + slack
         return *super()._arrays(), self.alpha, slack, variances, np.sqrt(variances)
 

@@ -159,6 +159,7 @@ class LogisticTS(Learner):
     takes_sparse = True
     _compiled: ClassVar[Any] = compiled_rounds((_law_one, _learn_one), (_law_wide, _learn_wide))
     _compiled_offers: ClassVar[Any] = compiled_offers(_law_rows, _learn_offer)
+    live = frozenset({"scale"})
 
     @validated
     def __init__(
@@ -177,7 +178,7 @@ class LogisticTS(Learner):
         self.n_particles = n_particles
 
     def _arrays(self) -> tuple[Any, ...]:
-        share = () if self._wide is None else (self.regularisation,)
+        share = () if self._wide is None else (self._wide.share,)
         return self._mean, self._precision, self.scale, *share, *np.empty((3 - len(share), self.n_actions))
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
@@ -223,4 +224,5 @@ class LogisticTS(Learner):
         if isinstance(columns, slice):
             _update(mean, precision, row, 1.0 - loss, 0.0, False)
         else:
-            _update_filled(mean, precision, columns, row, 1.0 - loss, self.regularisation)
+            assert self._wide is not None
+            _update_filled(mean, precision, columns, row, 1.0 - loss, self._wide.share)

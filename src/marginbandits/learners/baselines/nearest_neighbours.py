@@ -66,6 +66,7 @@ class NearestNeighbours(Learner):
 
     journals = True
     changes_actions = True
+    live = frozenset({"epsilon"})
 
     @validated
     def __init__(

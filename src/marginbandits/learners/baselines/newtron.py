@@ -39,6 +39,7 @@ class Newtron(Learner):
     journals = True
     changes_actions = True
     takes_sparse = True
+    live = frozenset({"gamma"})
 
     @validated
     def __init__(

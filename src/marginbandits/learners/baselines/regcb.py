@@ -63,6 +63,7 @@ class RegCB(OracleLearner):
 
     indifferent = True
     _compiled: ClassVar[Any] = compiled_rounds((_law_one, learn_oracle), (_law_one, learn_oracle))
+    live = frozenset({"mellowness"})
 
     @validated
     def __init__(

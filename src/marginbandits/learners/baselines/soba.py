@@ -41,6 +41,7 @@ class SOBA(Learner):
     journals = True
     changes_actions = True
     takes_sparse = True
+    live = frozenset({"gamma"})
 
     @validated
     def __init__(

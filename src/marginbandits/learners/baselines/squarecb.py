@@ -85,6 +85,7 @@ class SquareCB(OracleLearner):
     indifferent = True
     _compiled: ClassVar[Any] = compiled_rounds((_law_one, learn_oracle), (_law_one, learn_oracle))
     _compiled_offers: ClassVar[Any] = compiled_offers(_law_rows, learn_offer)
+    live = frozenset({"scale"})
 
     @validated
     def __init__(

@@ -85,6 +85,7 @@ class LipschitzFTL(MetricContexts):
     constants: ClassVar[Mapping[str, float]] = {"NEIGHBOURS": 1000, "PRIOR": 1e6}
     journals = True
     from_theory = staticmethod(faithful.from_theory)
+    live = frozenset({"alpha", "smoothing"})
 
     @validated
     def __init__(

@@ -66,6 +66,7 @@ class SmoothFTL(Learner):
     takes_sparse = True
     changes_actions = True
     from_theory = staticmethod(faithful.from_theory)
+    live = frozenset({"alpha", "smoothing"})
 
     @validated
     def __init__(

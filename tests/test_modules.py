@@ -46,8 +46,10 @@ def test_what_a_body_needs_is_said() -> None:
         mb.Networks(body=NotQuite())
     with pytest.raises(ValueError, match="norm=1 is for perceptrons"):
         mb.Networks(body=NotQuite(), device="torch:cpu", norm=1.0)
-    with pytest.raises(ValueError, match="body must be a Module or None"):
+    with pytest.raises(ValueError, match=r"body must be an instance of torch\.nn\.Module, or None, got 'resnet'"):
         mb.Networks(body="resnet", device="torch:cpu")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"body must be an instance of torch\.nn\.Module, or None, got"):
+        mb.Networks(body=NotQuite, device="torch:cpu")  # type: ignore[arg-type]
 
 
 @needs_torch

@@ -221,7 +221,7 @@ def test_a_body_is_given_images_as_they_are() -> None:
     assert own.predict(x).tolist() == usual.predict(x.ravel()).tolist()
     assert mb.loads(own.dumps(), body=torch.nn.Sequential(*body())).dumps() == own.dumps()
     wide = mb.HingeLMC(2, scores=_networks(torch.nn.Sequential(*body()), image=(1, 8, 8)), features="raw", seed=0)
-    with pytest.raises(ValueError, match="body cannot learn from rows of 65 columns"):
+    with pytest.raises(ValueError, match=r"body cannot learn from rows of 65 columns, as images of shape \(1, 8, 8\)"):
         wide.learn(x, mb.Decision(0, 0.5), 0.0)
 
 

@@ -119,8 +119,8 @@ class Modules:
                 if self.first:
                     self.device.xp.autograd.grad(found.sum(), weights)
         except Exception as error:  # whatever a stranger's module raises
-            rows_of = f"rows of {n_inputs} columns" if self.image is None else f"images of shape {tuple(self.image)}"
-            raise ValueError(f"body cannot learn from {rows_of}: {error}") from error
+            images = "" if self.image is None else f", as images of shape {tuple(self.image)}"
+            raise ValueError(f"body cannot learn from rows of {n_inputs} columns{images}: {error}") from error
         kind, shape = str(found.dtype).removeprefix("torch."), list(found.shape[1:])
         if kind != "float32" or len(shape) != 2 or shape[0] != TRIED or shape[1] < 1:
             raise ValueError(f"body must give a row of float32 for each row, got {kind} of shape {shape} for {TRIED}")

@@ -1,7 +1,7 @@
 """NumPy's products on one thread, whatever the process allows.
 
 Products as small as those of a round take several times as long on two threads as on one, and add in another order. The
-setting is the whole process's: whoever comes first makes it one, and whoever leaves last puts it back as it was found.
+setting is mostly the whole process's: who comes first makes it one, and who leaves last puts it back as it was found.
 
 >>> import numpy as np
 >>> with one_thread():
@@ -57,9 +57,9 @@ def one_thread() -> Iterator[None]:
     finally:
         with _inside.lock:
             _inside.n = max(_inside.n - 1, 0)  # in a child process none is inside
-            together = [1] * len(found) if _inside.n else _inside.before
-            own = [getattr(one, "threading_layer", None) == "openmp" for one in libraries]  # a setting for each thread
-            _put([mine if apart else all_ for mine, all_, apart in zip(found, together, own, strict=True)])
+            shared = [1] * len(found) if _inside.n else _inside.before
+            apart = [getattr(one, "threading_layer", "") == "openmp" for one in libraries]  # each thread has its own
+            _put([mine if own else others for mine, others, own in zip(found, shared, apart, strict=True)])
 
 
 def _put(numbers: Sequence[int]) -> None:

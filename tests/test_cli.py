@@ -1,3 +1,4 @@
+import itertools
 import json
 import re
 import subprocess
@@ -72,11 +73,20 @@ def test_lists_are_values_on_the_command_line_and_in_a_plan() -> None:
     assert words("A(x=[1, 2], y='a,b'), B") == ["A(x=[1, 2], y='a,b')", "B"]
 
 
+def test_the_list_has_learners_and_what_they_are_made_of() -> None:
+    lines = run("list").output.splitlines()
+    for name, parameter in (("LinUCB", "alpha = "), ("Networks", "bag = None: "), ("Chain", "maps: ")):
+        at = next(i for i, line in enumerate(lines) if line.startswith(f"  {name}: "))
+        own = itertools.takewhile(lambda line: line.startswith("      "), lines[at + 1 :])
+        assert any(line.startswith(f"      {parameter}") for line in own)
+
+
 def test_failures_are_counted_and_the_table_still_comes(tmp_path: Path) -> None:
     result = bakeoff(tmp_path, "--learners", "LinUCB,FaithfulHingeLMC(horizon=5)")
     assert result.exit_code == 1
     assert "Error: 4 tasks failed; the report says why" in result.output
     assert "failed, 4 of 4 tasks" in result.output
+    assert "FaithfulHingeLMC(horizon=5) on iris, seed 0 and 3 more: ValueError: " in result.output  # and why
     assert "LinUCB lost least" in result.output
 
 

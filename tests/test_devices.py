@@ -287,8 +287,9 @@ def _gpu(monkeypatch: pytest.MonkeyPatch, *, available: bool, free: int = 0, res
         memory_allocated=lambda: 0,
         OutOfMemoryError=OutOfRoomError,
     )
+    torch = SimpleNamespace(cuda=cuda, get_num_threads=lambda: 1, set_num_threads=lambda n: None)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
-    monkeypatch.setattr(devices.Torch, "xp", property(lambda self: SimpleNamespace(cuda=cuda)))
+    monkeypatch.setattr(devices.Torch, "xp", property(lambda self: torch))
 
 
 def test_without_a_gpu_it_is_refused_and_a_file_from_one_loads_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:

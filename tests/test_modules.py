@@ -46,8 +46,10 @@ def test_what_a_body_needs_is_said() -> None:
         mb.Networks(body=NotQuite())
     with pytest.raises(ValueError, match="norm=1 is for perceptrons"):
         mb.Networks(body=NotQuite(), device="torch:cpu", norm=1.0)
-    with pytest.raises(ValueError, match="body must be a Module or None"):
+    with pytest.raises(ValueError, match=r"body must be an instance of torch\.nn\.Module, or None, got 'resnet'"):
         mb.Networks(body="resnet", device="torch:cpu")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"body must be an instance of torch\.nn\.Module, or None, got"):
+        mb.Networks(body=NotQuite, device="torch:cpu")  # type: ignore[arg-type]
 
 
 @needs_torch
@@ -220,7 +222,7 @@ def test_a_body_is_given_images_as_they_are() -> None:
     assert own.predict(x).tolist() == usual.predict(x.ravel()).tolist()
     assert mb.loads(own.dumps(), body=torch.nn.Sequential(*body())).dumps() == own.dumps()
     wide = mb.HingeLMC(2, scores=_networks(torch.nn.Sequential(*body()), image=(1, 8, 8)), features="raw", seed=0)
-    with pytest.raises(ValueError, match="body cannot learn from rows of 65 columns"):
+    with pytest.raises(ValueError, match=r"body cannot learn from rows of 65 columns, as images of shape \(1, 8, 8\)"):
         wide.learn(x, mb.Decision(0, 0.5), 0.0)
 
 

@@ -107,7 +107,7 @@ def test_chains_that_mix_say_so_and_others_do_not() -> None:
 
 def test_a_learner_says_how_its_networks_mix_and_stays_as_it_is() -> None:
     agent = mb.HingeLMC(2, scores=mb.Networks(n_networks=3, width=16, minibatch=32, sampler="preconditioned"), seed=0)
-    with pytest.raises(ValueError, match="after the first learn"):
+    with pytest.raises(ValueError, match="no chains before the first learn"):
         agent.chains()
     exclusive_or(agent, 100)
     before = agent.dumps()
@@ -116,7 +116,11 @@ def test_a_learner_says_how_its_networks_mix_and_stays_as_it_is() -> None:
     assert 0.0 <= found.agreement <= 1.0 <= found.r_hat <= found.largest_r_hat
     assert found == agent.chains()
     assert agent.dumps() == before
+    alone = mb.HingeLMC(2, scores=mb.Networks(n_networks=1, width=4), seed=0)
+    exclusive_or(alone, 5)
+    with pytest.raises(ValueError, match="n_networks must be at least 2 for chains to be compared, got 1"):
+        alone.chains()
     linear = mb.HingeLMC(2, seed=0)
     exclusive_or(linear, 5)
-    with pytest.raises(ValueError, match=r"chains are those of scores=Networks\(\)"):
+    with pytest.raises(ValueError, match=r"this learner has no scores=Networks\(\)"):
         linear.chains()

@@ -201,6 +201,8 @@ def test_dense_rows_experts_and_oracles_are_refused_by_name() -> None:
     for x in ([0.1, 0.2], np.eye(2)):
         with pytest.raises(ValueError, match="bag=8 is for sparse rows, or names and values"):
             agent.learn(x, mb.Decision(0, 0.5), 1.0)
+        with pytest.raises(ValueError, match="bag=8 is for sparse rows, or names and values"):
+            agent.act(x)
         assert agent.dumps() == before
     _read(agent, 5)
     agent.learn(np.eye(1, WIDTH)[0], mb.Decision(0, 0.5), 1.0)  # which is made sparse, now that others were

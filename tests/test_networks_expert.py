@@ -51,10 +51,14 @@ def test_networks_join_and_are_believed_where_they_fit(monkeypatch: pytest.Monke
     agent = mb.Mixture(2, experts=[line, joining], seed=0)
     exclusive_or(agent, 400 - 1)
     assert agent.weights().tolist() == [1.0, 0.0]
+    awake, asleep = agent.beliefs()
+    assert 0.0 < awake.error < 1.0
+    assert math.isnan(asleep.error)  # it has not earned any
     exclusive_or(agent, 300, seed=1)
     believed = agent.beliefs()[0]
     assert isinstance(believed.expert, mb.NetworksExpert)
     assert believed.weight > 0.99
+    assert 0.0 < believed.error < 1.0
     again = mb.loads(agent.dumps())
     assert exclusive_or(agent, 50, seed=2) == exclusive_or(again, 50, seed=2)
     assert agent.dumps() == again.dumps()

@@ -161,7 +161,7 @@ def test_images_are_taken_as_arrays_where_their_shape_is_said() -> None:
     again = mb.loads(images.dumps())
     assert np.array_equal(again.law(some[0]), images.law(some[0].ravel()))
     assert again.dumps() == images.dumps()
-    with pytest.raises(ValueError, match=r"must be of shape \(4, 3, 2\), or have 24 numbers each, got shape \(4, 3\)"):
+    with pytest.raises(ValueError, match=r"an image of shape \(4, 3, 2\), or its 24 numbers, got shape \(4, 3\)"):
         images.act(some[0, :, :, 0])
 
 
@@ -215,6 +215,43 @@ def test_what_could_not_be_loaded_or_learnt_is_refused_at_once(monkeypatch: pyte
             learner.learn([0.1, 0.2], mb.Decision(0, 0.5), 1.0)
 
 
+def test_what_could_not_be_learnt_from_is_refused_when_it_is_first_acted_on() -> None:
+    """Too wide for networks without a bag; and to have tried changes nothing."""
+    agent = mb.HingeLMC(2, scores=_small(), seed=0)
+    before = agent.dumps()
+    with pytest.raises(ValueError, match=r"a smaller width need less; sparse rows are for Networks\(bag=32\)"):
+        agent.act(scipy.sparse.csr_array(([1.0], ([0], [7])), shape=(1, 2**18)))
+    assert agent.dumps() == before
+    agent.act([0.1, 0.2])
+    twin = mb.HingeLMC(2, scores=_small(), seed=0)
+    for one in (agent, twin):
+        one.learn([0.1, 0.2], mb.Decision(0, 0.5), 1.0)
+    assert np.array_equal(_weights(agent), _weights(twin))
+
+
+def _weights(agent: mb.HingeLMC) -> Array:
+    assert agent._networks is not None
+    return agent._networks.ensemble.parameters.astype(float)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "instead"),
+    [
+        ("n_particles", 8, r"Networks\(n_networks=…\) is for that"),
+        ("temperature", 0.2, r"Networks\(temperature=…\) is for that"),
+        ("moves", 1, "every network moves in every step"),
+        ("step", 0.1, r"Networks\(rate=…\) is for that"),
+        ("regularisation", 1.0, r"Networks\(decay=…\) is for that"),
+        ("minibatch", 32, r"Networks\(minibatch=…\) is for that"),
+        ("memory", 500, r"Networks\(memory=…\) is for that"),
+    ],
+)
+def test_parameters_of_particles_are_refused_beside_networks(name: str, value: float, instead: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} has no effect with scores=Networks\\(\\), got {value}: {instead}"):
+        mb.HingeLMC(2, scores=_small(), **{name: value})  # type: ignore[arg-type]  # of either type
+    mb.HingeLMC(2, **{name: value})  # type: ignore[arg-type]  # the control
+
+
 @pytest.mark.parametrize(("depth", "rate"), [(8, 1e3), (20, 30.0), (2, 1e6)])
 def test_a_step_after_which_nothing_could_be_played_is_refused(depth: int, rate: float) -> None:
     agent = mb.HingeLMC(2, scores=mb.Networks(n_networks=2, depth=depth, rate=rate), seed=0)
@@ -235,8 +272,10 @@ def test_where_contexts_are_images_nothing_else_is_taken() -> None:
     agent = mb.HingeLMC(2, scores=mb.Networks(n_networks=2, width=4, image=(2, 3)), seed=0)
     assert agent.act(np.zeros((2, 3))).action in (0, 1)
     for other in ({"a": 1.0, "b": 2.0}, np.zeros((3, 2)), scipy.sparse.csr_array(np.ones((1, 6)))):
-        with pytest.raises(ValueError, match=r"context must be of shape \(2, 3\)"):
+        with pytest.raises(ValueError, match=r"context must be an image of shape \(2, 3\)"):
             agent.act(other)
+    with pytest.raises(ValueError, match=r"contexts must be images of shape \(2, 3\), or its 6 numbers, got shape"):
+        agent.act_many(np.zeros((5, 3, 2)))
 
 
 def test_a_recipe_is_settled() -> None:
@@ -246,6 +285,9 @@ def test_a_recipe_is_settled() -> None:
         recipe.width = 5
     with pytest.raises(ValueError, match=r"rate of Networks is settled: build another Networks, got 0\.1"):
         recipe.rate = 0.1
+    for name, meant in (("raet", "; did you mean 'rate'"), ("colour", "")):
+        with pytest.raises(ValueError, match=f"Networks has no parameter '{name}'{meant}"):
+            setattr(recipe, name, 0.1)
     assert (recipe.width, recipe.rate) == (4, 0.01)
 
 

@@ -77,6 +77,7 @@ class TestPlan:
             ({"learners": ["LinUCB(alpha)"]}, "name=value, got 'alpha'"),
             ({"learners": ["LinUCB(alpha=1, alpha=2)"]}, "alpha is given twice"),
             ({"learners": ["LinUCB(alpha=[1, 2)"]}, "must be closed"),
+            ({"learners": ["LinUCB(alpha=1))"]}, "a bracket is closed that was not opened, in 'alpha=1\\)'"),
             ({"learners": ["LinUCB(alpha=[1, 2])"]}, r"alpha must be a finite number at least 0, got \[1, 2\]"),
             ({"learners": ["Lin UCB"]}, "got 'Lin UCB'"),
             ({"learners": []}, "no learners"),
@@ -111,6 +112,8 @@ class TestPlan:
                 "unknown entry 'round'; did you mean 'rounds'",
             ),
             ('data = ["iris"]\n[[learners]]\nalpha = 1', "a learner must be a name or a table"),
+            ('device = "cpu"\ndata = ["iris"]\nlearners = ["LinUCB"]', "device is no entry of a plan: .*, --device"),
+            ('data = ["iris"]\n[[learners]]\nclass = "HingeLMC"\nscores = "Networks(wdth=3)"', "no parameter 'wdth'"),
             ('shuffle = "no"\ndata = ["iris"]\n[[learners]]\nclass = "LinUCB"', "shuffle must be a bool, got 'no'"),
             ('rounds = "many"\ndata = ["iris"]\n[[learners]]\nclass = "LinUCB"', "rounds must be a whole number"),
             ('seeds = 1.5\ndata = ["iris"]\n[[learners]]\nclass = "LinUCB"', "seeds must be a whole number"),
@@ -141,3 +144,13 @@ def test_lists_of_names_are_asked_for(given: dict[str, Any]) -> None:
 def test_a_plan_file_may_name_its_learners(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text('data = ["iris"]\nlearners = ["LinUCB", "LinTS(scale=0.3)"]')
     assert [one.label for one in Plan.from_toml(tmp_path / "plan.toml").learners] == ["LinUCB", "LinTS(scale=0.3)"]
+
+
+def test_parts_are_words_in_a_plan_file_as_they_are_on_the_command_line(tmp_path: Path) -> None:
+    table = 'data = ["iris"]\n[[learners]]\nclass = "HingeLMC"\nscores = {}\n'
+    ways = ('"Networks(width=8)"', '{ class = "Networks", width = 8 }')
+    for way in ways:
+        (tmp_path / "plan.toml").write_text(table.format(way))
+        assert Plan.from_toml(tmp_path / "plan.toml").learners[0].label == "HingeLMC(scores=Networks(width=8))"
+    (tmp_path / "plan.toml").write_text(table.format('"Networks"'))
+    assert Plan.from_toml(tmp_path / "plan.toml").learners[0].label == "HingeLMC(scores=Networks)"

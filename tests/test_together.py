@@ -1,11 +1,14 @@
 """Learners of networks played together: the same as one at a time, each for itself, and what may not be played so."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import marginbandits as mb
 from marginbandits.learners import early
-from marginbandits.learners.hinge_lmc.together import AHEAD, alike, together
+from marginbandits.learners.hinge_lmc.stacks import stretches
+from marginbandits.learners.hinge_lmc.together import AHEAD, _Program, alike, together
 
 SMALL = {"n_networks": 3, "width": 16, "minibatch": 32}
 
@@ -45,6 +48,26 @@ def test_each_plays_as_it_would_alone(n_actions: int, surrogate: str) -> None:
     assert runs[0] is not None
     assert swapped is not None  # control: other losses are another run
     assert (swapped.actions != runs[0].actions).mean() > 0.05
+
+
+def test_networks_are_bit_for_bit_those_of_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as the same is played: steps, paces and decays are rounded as they are alone."""
+    programs: list[_Program] = []
+    made = _Program.__init__
+
+    def kept(self: _Program, *given: Any) -> None:
+        made(self, *given)
+        programs.append(self)
+
+    monkeypatch.setattr(_Program, "__init__", kept)
+    env, rates = table(AHEAD + 50, 3, 0), [0.003, 0.01, 0.0007]
+    together([learner(s, 3, rate=rate) for s, rate in enumerate(rates)], [env] * 3)
+    (program,), cuts = programs, stretches(programs[0].shape, 3)
+    for s, rate in enumerate(rates):
+        alone: Any = learner(s, 3, rate=rate)
+        mb.simulate(alone, env)
+        found = np.concatenate([program.parameters[i:j] for of, i, j in cuts.tolist() if of == s])
+        assert np.array_equal(found, alone._networks.ensemble.parameters)
 
 
 @pytest.mark.parametrize("rate", [1e4, 1e6])

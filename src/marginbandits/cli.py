@@ -128,6 +128,8 @@ def bakeoff(plan_file: Path | None, out: Path, jobs: int, dask: str | None, devi
         sizes = f"{len(plan.learners)} learners x {len(plan.data)} data sets x {plan.seeds} seeds"
         failed = _run(plan, store, spread, f"{len(plan):,} tasks: {sizes}")
         _report(store, out)
+        if failed:
+            _say_why(store)
     if failed:
         raise click.ClickException(f"{failed} tasks failed; the report says why")
 
@@ -210,24 +212,37 @@ def export(folder: Path, kind: str | None, to: Path | None) -> None:
 @main.command(name="list")
 @click.option("--benchmark", is_flag=True, help="The 75 sets of the documents instead: sizes, and where each is found.")
 def list_everything(benchmark: bool) -> None:
-    """Show the learners with their parameters, and the data sets that come along."""
+    """Show the learners and what they are made of, with their parameters, and the data sets that come along."""
     if benchmark:
         from marginbandits.environments.benchmark_sets import benchmark_table
 
         click.echo(benchmark_table())
         return
     from marginbandits.environments.classification import BUNDLED
-    from marginbandits.experiments.specs import GIVEN, nameable_learners
-    from marginbandits.validation import constraints
+    from marginbandits.experiments.parts import known_parts
+    from marginbandits.experiments.specs import nameable_learners
 
     click.echo("Learners\n")
     for name, cls in sorted(nameable_learners().items()):
-        click.echo(f"  {name}: {(inspect.getdoc(cls) or '').splitlines()[0]}")
-        declared = constraints(cls.__init__)
-        for parameter, signature in inspect.signature(cls).parameters.items():
-            if parameter not in GIVEN:
-                click.echo(f"      {parameter} = {signature.default!r}: {declared[parameter]}")
+        _show(name, cls)
+    click.echo("\nWhat learners are made of, as in HingeLMC(scores=Networks(width=32))\n")
+    for name, part in sorted(known_parts().items()):
+        _show(name, part)
     click.echo(f"\nData sets\n\n  {', '.join(BUNDLED)}; openml:NUMBER; files and folders")
+
+
+def _show(name: str, cls: type) -> None:
+    """A class in a line, and its parameters."""
+    from marginbandits.experiments.specs import GIVEN
+    from marginbandits.settled import rules
+
+    click.echo(f"  {name}: {(inspect.getdoc(cls) or '').splitlines()[0]}")
+    declared = rules(cls)
+    for parameter, one in inspect.signature(cls).parameters.items():
+        if parameter not in GIVEN:
+            usual = "" if one.default is one.empty else f" = {one.default!r}"
+            rule = f": {declared[parameter]}" if parameter in declared else ""
+            click.echo(f"      {parameter}{usual}{rule}")
 
 
 @main.command(name="bound")
@@ -387,6 +402,14 @@ def _report(store: "Store", out: Path, *, hindsight: bool = False) -> None:
     click.echo(f"{text_table(summary)}\n\n{result_sentence(summary)}\nReport: {out / REPORT}")
 
 
+def _say_why(store: "Store") -> None:
+    """The reasons of failed tasks, the first ten."""
+    from marginbandits.experiments.results import bake_off
+
+    for one in bake_off(store).reasons[:10]:
+        click.echo(_shortened(one), err=True)
+
+
 def _opened(folder: Path) -> "Store":
     from marginbandits.experiments.store import Store
 
@@ -396,5 +419,8 @@ def _opened(folder: Path) -> "Store":
 
 
 def _one_line(error: BaseException) -> str:
-    words = " ".join(str(error).split())
+    return _shortened(" ".join(str(error).split()))
+
+
+def _shortened(words: str) -> str:
     return words if len(words) <= 400 else words[:400] + "…"

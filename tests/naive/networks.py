@@ -29,6 +29,24 @@ def adamw(
     out[...] = parameters - h * out_adam[0] / (np.sqrt(wide * out_adam[1]) + 1e-8) - lost * parameters
 
 
+def _to_step_each(rng: np.random.Generator) -> tuple[Any, ...]:
+    given = _to_step(rng)
+    n = len(given[0])
+    middle = int(rng.integers(n + 1))
+    paces = steps.paced(rng.random(2), np.full(2, 0.01), int(pick(rng, 1, 7)))
+    return *given[:3], *paces, np.array([(1, 0, middle), (0, middle, n)]), *given[6:]
+
+
+@twin(steps.adamw_of_each, _to_step_each, tolerance=1e-5)
+def adamw_of_each(
+    parameters: Any, adam: Any, gradient: Any, h: Any, wide: float, lost: Any, stretches: Any, out: Any, out_adam: Any
+) -> None:
+    """One after the other."""
+    for s, i, j in stretches.tolist():
+        own = slice(i, j)
+        adamw(parameters[own], adam[:, own], gradient[own], h[s], wide, lost[s], out[own], out_adam[:, own])
+
+
 def _filled(rng: np.random.Generator) -> tuple[Any, ...]:
     """Rows that fill some of seven columns, and a table of two or three numbers for each."""
     lengths = rng.integers(0, 6, int(pick(rng, 0, 1, 4)))

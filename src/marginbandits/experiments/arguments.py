@@ -45,7 +45,7 @@ def words(text: str) -> list[str]:
         if depth > _DEEPEST:
             raise ValueError(f"brackets must not be nested more than {_DEEPEST} deep, got {quoted(text)}")
         if depth < 0:
-            break
+            raise ValueError(f"a bracket is closed that was not opened, in {quoted(text)}")
     if depth or quote:
         raise ValueError(f"brackets and quotes must be closed, got {quoted(text)}")
     return [part.strip() for part in parts if part.strip()]
@@ -57,7 +57,7 @@ def value(text: str) -> Any:
     >>> value("0.1"), value("fourier"), value("[1, two]"), value("Fourier(width=2)").width
     (0.1, 'fourier', [1, 'two'], 2.0)
     """
-    if text in known_parts() or re.fullmatch(r"[A-Za-z]\w*\s*\(.*\)", text, re.DOTALL):
+    if _is_part(text):
         return part(*called(text))
     if text.startswith("[") and text.endswith("]"):
         return [value(one) for one in words(text[1:-1])]
@@ -65,6 +65,10 @@ def value(text: str) -> Any:
         return ast.literal_eval(text)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return text
+
+
+def _is_part(text: str) -> bool:
+    return text in known_parts() or re.fullmatch(r"[A-Za-z]\w*\s*\(.*\)", text, re.DOTALL) is not None
 
 
 def names(text: str) -> list[str]:
@@ -122,6 +126,8 @@ def plan_entries(path: Path) -> dict[str, Any]:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"it is not TOML: {error}") from error
+    if "device" in table:
+        raise ValueError("device is no entry of a plan: say where on the command line, --device")
     for name in table.keys() - set(_ENTRIES):
         raise ValueError(f"unknown entry {quoted(name)}{suggestion(name[:80], _ENTRIES)}")
     for name in ("data", "learners"):
@@ -140,19 +146,19 @@ def _entry(entry: object) -> LearnerSpec:
         return learner_spec(entry)
     if not isinstance(entry, dict) or "class" not in entry:
         raise ValueError(f"a learner must be a name or a table with a class, got {quoted(entry)}")
-    rest = {name: _made(one) for name, one in entry.items()}
-    return spec(rest.pop("class"), label=rest.pop("name", None), parameters=rest)
+    parameters = {name: _made(one) for name, one in entry.items() if name not in ("class", "name")}
+    return spec(entry["class"], label=entry.get("name"), parameters=parameters)
 
 
 def _made(entry: object, depth: int = 1) -> Any:
-    """A value of a learner's table; a table with a class is a part of the learner."""
+    """A value of a learner's table; a table with a class is a part of the learner, and so are words that name one."""
     if depth > _DEEPEST:
         raise ValueError(f"a learner's tables must not be nested more than {_DEEPEST} deep")
     if isinstance(entry, list):
         return [_made(one, depth + 1) for one in entry]
+    if isinstance(entry, str) and _is_part(entry):
+        return part(*called(entry))
     if not isinstance(entry, dict):
         return entry
-    rest = {name: _made(one, depth + 1) for name, one in entry.items()}
-    if not isinstance(rest.get("class"), str):
-        return rest
-    return part(rest.pop("class"), rest)
+    rest = {name: _made(one, depth + 1) for name, one in entry.items() if name != "class"}
+    return part(entry["class"], rest) if isinstance(entry.get("class"), str) else {**entry, **rest}

@@ -50,6 +50,15 @@ class BakeOff:
             if run.failure is not None
         ]
 
+    @property
+    def reasons(self) -> list[str]:
+        """Why tasks failed, in a line each, with the first task of which it is true and how many more there are."""
+        tasks: dict[str, list[str]] = {}
+        for what, why in self.failures:
+            lines = why.strip().splitlines() or ["no reason is known"]
+            tasks.setdefault(lines[-1 if lines[0].startswith("Traceback") else 0].strip(), []).append(what)
+        return [f"{own[0]}{f' and {len(own) - 1} more' * (len(own) > 1)}: {why}" for why, own in tasks.items()]
+
 
 def bake_off(store: Store) -> BakeOff:
     """The last one in the store."""

@@ -60,6 +60,12 @@ class Loop(Stored):
     needs_every_row: ClassVar[bool] = False
     """Whether a K x d context must have K rows; then those of unavailable actions are the mean of the others."""
 
+    _smaller: str = (
+        "Learners that keep O(Kd) numbers need less: SquareCB, RegCB, LogisticTS, Banditron, and of sparse rows "
+        "LinUCB, HingeLMC and SmoothFTL; so do fewer columns"
+    )
+    """What takes less memory, where this takes too much."""
+
     noisy: int = 0
     """How many draws of its own generator a compiled round (`swift`) learns with."""
 
@@ -302,8 +308,7 @@ class Loop(Stored):
         except TooLargeError as error:
             raise TooLargeError(
                 f"{type(self).__name__} cannot be built for {self.n_actions} actions and {shape}: {error}, more than "
-                f"the limit (marginbandits.state.LIMIT). Learners that keep O(Kd) numbers need less: SquareCB, RegCB, "
-                f"LogisticTS, Banditron, and of sparse rows LinUCB, HingeLMC and SmoothFTL; so do fewer columns"
+                f"the limit (marginbandits.state.LIMIT). {self._smaller}"
             ) from None
         self._state = State(parts, self._journal)
         self._journal.keep_no_more()  # to take this back is to have no state at all

@@ -27,6 +27,7 @@ games", section 3.3.
 """
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, NamedTuple, Unpack, cast
 
@@ -64,7 +65,7 @@ _LARGEST = 1e15
 
 
 class Belief(NamedTuple):
-    """An expert, as it was given; its weight, and the mean of its squared errors."""
+    """An expert, as it was given; its weight, and the mean of its squared errors: NaN while it is asleep."""
 
     expert: Expert
     weight: float
@@ -184,8 +185,8 @@ class Mixture(Learner):
         """Every expert with how far it is believed, and its mean squared error so far, the most believed first."""
         with self._lock:
             player = self._mixture()
-            weights, errors = player._weights().tolist(), (player._errors / max(player._rounds[0], 1.0)).tolist()
-            found = map(Belief, player._recipes, weights, errors)
+            errors = np.where(player._awake(), player._errors / max(player._rounds[0], 1.0), math.nan)
+            found = map(Belief, player._recipes, player._weights().tolist(), errors.tolist())
         return sorted(found, key=lambda one: -one.weight)
 
     def _laws(self, batch: Batch) -> Array:

@@ -79,13 +79,13 @@ class Reader:
         assert self.image is not None  # who calls this has looked
         image, size = tuple(self.image), math.prod(self.image)
         if scipy.sparse.issparse(values):
-            raise ValueError(f"{name} must be of shape {image}, got sparse rows")
+            raise ValueError(f"{name} must be {self._images(name)}, got sparse rows")
         x = read_numbers(name, values)
         if x.shape[-len(image) :] == image:
             return x.reshape(*x.shape[: -len(image)], size)
         if x.shape[-1:] == (size,) or not x.size:
             return x
-        raise ValueError(f"{name} must be of shape {image}, or have {size} numbers each, got shape {x.shape}")
+        raise ValueError(f"{name} must be {self._images(name)}, or its {size} numbers, got shape {x.shape}")
 
     def _rows(self, name: str, contexts: Any) -> Rows:
         for position, one in enumerate(several(name, contexts)):
@@ -105,4 +105,8 @@ class Reader:
         if self.refusing:
             raise ValueError(f"{name} of {self.refusing} must be numbers, got names and values")
         if self.image is not None:
-            raise ValueError(f"{name} must be of shape {tuple(self.image)}, got names and values")
+            raise ValueError(f"{name} must be {self._images(name)}, got names and values")
+
+    def _images(self, name: str) -> str:
+        """What is wanted, in words."""
+        return f"{'an image' if name == 'context' else 'images'} of shape {tuple(self.image or ())}"

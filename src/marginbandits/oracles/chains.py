@@ -49,8 +49,10 @@ class Chains:
 
 def chains(ensemble: Ensemble, *, draws: int, every: int) -> Chains:
     """After so many draws, each `every` steps after the one before; two networks or more, and a round that is kept."""
-    if ensemble.shape.n_networks < 2 or not ensemble.held:
-        raise ValueError("chains of two networks or more can be compared, once they have learnt a round")
+    if ensemble.shape.n_networks < 2:
+        raise ValueError("n_networks must be at least 2 for chains to be compared, got 1")
+    if not ensemble.held:
+        raise ValueError("there are no chains before the next learn: no round is kept")
     moved = itertools.islice(ensemble.moved_on(), every - 1, draws * every, every)
     seen = np.stack([told.kept(CONTEXTS)[0].astype(float) for told in moved], 1)
     scores = seen.reshape(*seen.shape[:2], -1)  # networks x draws x (rounds and actions)

@@ -8,7 +8,8 @@
 means to change what is here says so.
 Files, checks and failed rounds look at what is here, so a file written on one device is read on any other.
 
-A device that cannot be had is refused in words, and never replaced by another.
+A device that cannot be had is refused in words, and never replaced by another. On a CPU all that networks compute is on
+one thread, whatever the process allows (`one_thread`): it is faster so, and the same run however many there are.
 
 >>> import numpy as np
 >>> held = Held(device("cpu"), np.zeros(3))
@@ -24,6 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from marginbandits.one_thread import one_thread
 from marginbandits.state import Journal, TooLargeError
 
 __all__ = ["CPU", "NAMES", "Device", "Held", "device"]
@@ -65,9 +67,10 @@ class Device:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Where its memory is used up on the way, that is said, whatever is raised there."""
+        """On one thread. Where its memory is used up on the way, that is said, whatever is raised there."""
         try:
-            yield
+            with one_thread():
+                yield
         except self._full as error:
             told = " ".join(str(error).split())[:200]
             raise TooLargeError(f"device={self.name!r} has no memory left for the networks: {told}") from error
@@ -104,6 +107,17 @@ class Torch(Device):
     def here(self, array: Any) -> Numbers:
         """Over the same memory on the CPU, else a copy."""
         return np.asarray(array.detach().cpu().numpy())
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """PyTorch has its own threads, in some of its parts for each thread that calls it."""
+        before = self.xp.get_num_threads()
+        self.xp.set_num_threads(1)
+        try:
+            with super().working():
+                yield
+        finally:
+            self.xp.set_num_threads(before)
 
     @property
     def _full(self) -> tuple[type[BaseException], ...]:

@@ -24,9 +24,9 @@ import numpy as np
 import numpy.typing as npt
 
 from marginbandits.scores.devices import Device
-from marginbandits.scores.networks import Perceptrons, Room
+from marginbandits.scores.networks import BODY, Perceptrons, Room
 from marginbandits.state import zeros
-from marginbandits.validation import quoted
+from marginbandits.validation import cleaned, quoted
 
 __all__ = ["Modules", "restored", "saved", "taken"]
 
@@ -37,8 +37,9 @@ TRIED = 3
 
 def taken(body: Any) -> Any:
     """A copy of a module, in single precision on the CPU, that nothing else holds."""
+    module: Any = cleaned(BODY, "body", body)
     try:
-        return copy.deepcopy(body).eval().to("cpu").float()
+        return copy.deepcopy(module).eval().to("cpu").float()
     except Exception as error:  # whatever a stranger's module raises
         raise ValueError(f"body cannot be copied: {error}") from error
 
@@ -93,7 +94,7 @@ class Modules:
         image: Sequence[int] | None = None,
     ) -> None:
         self.device, self.n_networks, self.sizes = device, n_networks, (n_inputs, n_outputs)
-        self.seen = image or (n_inputs,)  # what the body is given of each row
+        self.image, self.seen = image, image or (n_inputs,)  # what the body is given of each row
         self.recipe, self.body = body, copy.deepcopy(body)
         trained = {name: one for name, one in body.named_parameters() if one.requires_grad}
         self.first = {name: device.here(one).copy() for name, one in trained.items()}
@@ -118,7 +119,8 @@ class Modules:
                 if self.first:
                     self.device.xp.autograd.grad(found.sum(), weights)
         except Exception as error:  # whatever a stranger's module raises
-            raise ValueError(f"body cannot learn from rows of {n_inputs} columns: {error}") from error
+            images = "" if self.image is None else f", as images of shape {tuple(self.image)}"
+            raise ValueError(f"body cannot learn from rows of {n_inputs} columns{images}: {error}") from error
         kind, shape = str(found.dtype).removeprefix("torch."), list(found.shape[1:])
         if kind != "float32" or len(shape) != 2 or shape[0] != TRIED or shape[1] < 1:
             raise ValueError(f"body must give a row of float32 for each row, got {kind} of shape {shape} for {TRIED}")

@@ -25,7 +25,7 @@ He, Zhang, Ren & Sun (2015), "Delving deep into rectifiers", for the weights to 
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -33,8 +33,20 @@ import numpy.typing as npt
 
 from marginbandits.saving import Part
 from marginbandits.scores.devices import CPU, NAMES, Device, device
+from marginbandits.settled import rules
 from marginbandits.state import zeros
-from marginbandits.validation import Choice, Instance, Integer, ListOf, OneOf, Real, validated
+from marginbandits.validation import (
+    Choice,
+    Constraint,
+    Instance,
+    Integer,
+    ListOf,
+    OneOf,
+    Real,
+    quoted,
+    suggestion,
+    validated,
+)
 
 __all__ = ["Networks", "Perceptrons", "namespace"]
 
@@ -52,6 +64,24 @@ class Module(Protocol):
 
     def named_buffers(self) -> Any:
         """What else it has, by name."""
+
+
+class _Body(Constraint):
+    """A module, not its class: that has the same methods."""
+
+    def __str__(self) -> str:
+        return "an instance of torch.nn.Module, or None"
+
+    def clean(self, value: object) -> object:
+        if value is None or (isinstance(value, Module) and not isinstance(value, type)):
+            return value
+        raise ValueError
+
+    def bad_values(self) -> Iterator[object]:
+        yield from (object(), Module)
+
+
+BODY = _Body()
 
 
 class Networks(Part):
@@ -88,7 +118,7 @@ class Networks(Part):
         background: Annotated[bool, Instance(bool)] = False,
         image: Annotated[Sequence[int] | None, OneOf(ListOf(Integer(1, 10**6)), Instance(type(None)))] = None,
         device: Annotated[str, Choice(*NAMES)] = "cpu",
-        body: Annotated[Module | None, Instance(Module, type(None))] = None,
+        body: Annotated[Module | None, BODY] = None,
         bag: Annotated[int | None, OneOf(Integer(1, 10_000), Instance(type(None)))] = None,
     ) -> None:
         if body is not None and device == "cpu":
@@ -114,6 +144,12 @@ class Networks(Part):
         self.bag = bag
         self._device()
         self.body = None if body is None else _taken(body)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        known = rules(type(self))
+        if name[0] != "_" and name not in known:
+            raise ValueError(f"Networks has no parameter {quoted(name)}{suggestion(name[:80], known)}")
+        super().__setattr__(name, value)
 
     def as_data(self) -> dict[str, Any]:
         """The parameters as a file keeps them: of a body names, shapes and weights."""

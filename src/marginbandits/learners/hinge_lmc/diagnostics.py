@@ -35,7 +35,7 @@ class RunDiagnostics:
     rounds: int
     agreement: float  # over the last eighth of the run
     potential: float  # over the last eighth of the run
-    spread: float  # variance of particles' scores over that of the Gaussian part: near 1 once the chain is warm
+    spread: float  # variance of particles' scores over that of the Gaussian part, near 1 once warm; NaN of networks
     effective_sample_share: float  # (Σw)²/(n Σw²) of the weights w = 1/p
     largest_weight: float
     clipped: float  # share of rounds whose weight was above 2, all of which count as 1

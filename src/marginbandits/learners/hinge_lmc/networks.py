@@ -15,6 +15,7 @@ same features, which knows what was played where and nothing of what came of it,
 """
 
 from collections.abc import Iterable, Mapping
+from inspect import Signature
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,35 @@ from marginbandits.scores import Networks
 from marginbandits.state import Field, Journal, Record
 from marginbandits.types import Array
 
-__all__ = ["NetworkPosterior"]
+__all__ = ["LESS", "LESS_OF_A_BAG", "NetworkPosterior", "refuse_idle"]
 
 SPREAD, WIDTH, RIDGE, BEYOND = 0.3, 0.2, 0.1, 1e-3
 """How far deviations and widths are hoped for, at hope 1; λ; and what scores beyond the margin count."""
+
+
+IDLE = {
+    "n_particles": "n_networks",
+    "temperature": "temperature",
+    "moves": None,
+    "step": "rate",
+    "regularisation": "decay",
+    "minibatch": "minibatch",
+    "memory": "memory",
+}
+"""Parameters of particles, and which of `Networks` does what each of them does; None, if there is none."""
+
+
+LESS = "Fewer columns, fewer n_networks and a smaller width need less; sparse rows are for Networks(bag=32)"
+LESS_OF_A_BAG = "A smaller bag, or memory, of Networks needs less; so do fewer columns"
+
+
+def refuse_idle(learner: object, declared: Signature) -> None:
+    """Raise a ValueError for the first parameter of particles that is not as usual."""
+    for name, instead in IDLE.items():
+        given = getattr(learner, name)
+        if given != declared.parameters[name].default:
+            hint = "every network moves in every step" if instead is None else f"Networks({instead}=…) is for that"
+            raise ValueError(f"{name} has no effect with scores=Networks(), got {given!r}: {hint}")
 
 
 class NetworkPosterior(Record):

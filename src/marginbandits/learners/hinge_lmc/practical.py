@@ -31,12 +31,13 @@ True
 
 import math
 from collections.abc import Iterable, Mapping
+from inspect import signature
 from typing import Annotated, Any, ClassVar, Unpack, cast
 
 import numpy as np
 
 from marginbandits import laws
-from marginbandits.contexts import Batch, Shape, dense
+from marginbandits.contexts import CODES, Batch, Shape, Sparse, dense
 from marginbandits.factors import square_norm
 from marginbandits.features import MaybeFeatures, Standardise
 from marginbandits.held import chance
@@ -45,7 +46,7 @@ from marginbandits.learners.early import Round
 from marginbandits.learners.hinge_lmc import faithful
 from marginbandits.learners.hinge_lmc.diagnostics import Monitor, RunDiagnostics
 from marginbandits.learners.hinge_lmc.files import REPLAYED, relearn, without_young_blocks
-from marginbandits.learners.hinge_lmc.networks import NetworkPosterior
+from marginbandits.learners.hinge_lmc.networks import LESS, LESS_OF_A_BAG, NetworkPosterior, refuse_idle
 from marginbandits.learners.hinge_lmc.rounds import VECTORS, LastRound, learn_one, n_normals, play_one, pointed
 from marginbandits.learners.hinge_lmc.wide import WIDE_ROUND, WidePosterior
 from marginbandits.learners.options import MaybeActionCount, Options
@@ -77,8 +78,9 @@ class HingeLMC(Learner):
     margin.
 
     With `scores=Networks(...)` the networks take the particles' place. Then of these parameters `surrogate`, `margin`,
-    `hope` and `smoothing` count, and those of `Networks`; `features` are "raw" if none are given (without a bias, if
-    they have a body), else "fourier". "squared_error" is for them only: what they would be without a margin.
+    `hope` and `smoothing` count, and those of `Networks`; the others are refused. `features` are "raw" if none are
+    given (without a bias, if they have a body), else "fourier". "squared_error" is for them only: what they would be
+    without a margin.
     """
 
     EARLY: ClassVar[int] = 256
@@ -118,6 +120,7 @@ class HingeLMC(Learner):
         super().__init__(n_actions, features=features, **options)
         self.takes_sparse = scores is None or scores.bag is not None
         self._reader.image = None if scores is None else scores.image
+        self._tried: Shape | None = None
         self.scores = scores
         self.surrogate = surrogate
         self.margin = margin
@@ -130,6 +133,26 @@ class HingeLMC(Learner):
         self.smoothing = smoothing
         self.minibatch = minibatch
         self.memory = memory
+        if scores is not None:
+            refuse_idle(self, signature(HingeLMC))
+            self._smaller = LESS if scores.bag is None else LESS_OF_A_BAG
+
+    def _laws_now(self, batch: Batch) -> Array:
+        if self._map is None and self.scores is not None:
+            self._try(batch)
+        return super()._laws_now(batch)
+
+    def _try(self, batch: Batch) -> None:
+        """Refuse, before the first round, what could not be learnt from; what has been tried is remembered."""
+        width, sparse = batch.rows.shape[1], isinstance(batch.rows, Sparse)
+        shape = Shape(batch.shared, width, sparse and self._keeps_sparse(width), width == CODES)
+        if shape != self._tried:
+            self._journal.begin()
+            try:
+                self._start(shape)
+            finally:
+                self._journal.undo()
+            self._tried = shape
 
     def _begin(self, shape: Shape, n_features: int) -> Parts:
         n_blocks = 1 if shape.shared else self.n_actions
@@ -318,11 +341,16 @@ class HingeLMC(Learner):
             return cast(HingeLMC, self._playing)._diagnosed()
 
     def chains(self) -> Chains:
-        """Whether networks have mixed: a copy of them takes 1,000 steps more. Refused before the first round."""
+        """Whether networks have mixed: a copy of them takes 1,000 steps more. Refused before the first round.
+
+        Those of the bootstrap, which is usual, are no chains of one law: R̂ and spread then say how far they disagree.
+        """
         with self._lock:
+            if self.scores is None:
+                raise ValueError("chains are those of networks: this learner has no scores=Networks()")
             networks = None if self._map is None else cast(HingeLMC, self._playing)._networks
             if networks is None:
-                raise ValueError("chains are those of scores=Networks(), after the first learn")
+                raise ValueError("there are no chains before the first learn")
             return chains(networks.ensemble, draws=100, every=10)
 
     def _diagnosed(self) -> RunDiagnostics:

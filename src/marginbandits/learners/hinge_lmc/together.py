@@ -7,10 +7,11 @@ arrays of all learners at once, on the device of their networks, and nothing is 
     play    the largest mean + hope · deviation of the scores of E networks, S·E at once, over a floor
     learn   A⁻¹ <- A⁻¹ - ggᵀ/(1 + <z, g>),  g = A⁻¹z, of the action played;  one step of AdamW of S·E networks
 
-It plays what each learner would alone, but for rounding: products add in another order, and widths come from A⁻¹ in
-double precision, where a learner has its factor in single. Rounding grows with the steps that are taken of it; from the
-round on where it decides between two actions, two runs are two draws of one law. How many are together changes nothing
-on a CPU, and nothing but rounding on a GPU.
+It plays what each learner would alone, but for rounding. Widths come from A⁻¹ in double precision, where a learner has
+its factor in single. Networks on NumPy are, bit for bit, those of the learner alone as long as the same was played; on
+PyTorch the paces of AdamW are rounded otherwise, and on a GPU products add in another order. That grows with the steps
+that are taken of it. From the round on where rounding decides between two actions, two runs are two draws of one law.
+How many are together changes nothing on a CPU, and nothing but rounding on a GPU.
 
 `alike` says which learners may be played together. A⁻¹ is as good as a factor only where features are about 1 in size,
 so they are those that scale their rows.
@@ -34,9 +35,10 @@ from marginbandits.features import Chain, Concatenate, Fourier, Standardise
 from marginbandits.learners import early
 from marginbandits.learners.hinge_lmc.networks import BEYOND, RIDGE, SPREAD, WIDTH
 from marginbandits.learners.hinge_lmc.practical import HingeLMC
+from marginbandits.learners.hinge_lmc.stacks import of_each, stacked, stretches
 from marginbandits.oracles.ensembles import FARTHEST
-from marginbandits.oracles.steps import adamw_of_arrays, paced
-from marginbandits.scores.networks import Networks, Perceptrons
+from marginbandits.oracles.steps import adamw_of_arrays, adamw_of_each, paced
+from marginbandits.scores.networks import Perceptrons
 from marginbandits.state import refuse_large
 from marginbandits.surrogates import two_sided_slope
 from marginbandits.types import Array
@@ -201,15 +203,22 @@ class _Program:
         shape = self.shape = Perceptrons(E * S, first.shape.sizes)
         kept, P = min(n_rounds, len(first.rows)), shape.dimension
         widths = S * K * d * d + K * d * (3 * d + AHEAD)  # a learner's at a time when they are made anew
-        size = 4 * (7 * P + shape.roomy(recipe.minibatch)) + 8 * (2 * widths + S * AHEAD * (2 * d + 3 * K))
+        size = 4 * (8 * P + shape.roomy(recipe.minibatch)) + 8 * (2 * widths + S * AHEAD * (2 * d + 3 * K))
         size += 4 * S * (kept * (d + E + 4) + AHEAD * 2 * recipe.minibatch)
         refuse_large(f"{S} learners at once" if S > 1 else "a learner", size)
         self.device.refuse(size)
         there, xp = self.device.there, self.device.xp
         self._scale = first._scale
-        self.parameters, self.adam = there(_stacked(shape, ahead)), there(np.zeros((2, P), np.float32))
-        of_each = [_each(shape, S, [value(one) for one in learners]) for value in (_rate, _decay)]
-        self.rate, self.lost = there(of_each[0]), there(of_each[0] * of_each[1])
+        self.parameters = there(stacked(shape, [one.ensemble for one in ahead]))
+        self.adam = there(np.zeros((2, P), np.float32))
+        own = [one.ensemble.recipe for one in ahead]
+        self.rates, self.decays = np.array([one.rate for one in own]), np.array([one.decay for one in own])
+        self.steps, self.spare = 0, (np.zeros(0, np.float32), np.zeros((2, 0), np.float32))
+        if self.device.name == "cpu":  # as a learner alone does it
+            self.stretches, self.spare = stretches(shape, S), (np.zeros(P, np.float32), np.zeros((2, P), np.float32))
+        else:
+            rate, decay = of_each(shape, S, self.rates), of_each(shape, S, self.decays)
+            self.rate, self.lost = there(rate), there(rate * decay)
         numbers = np.array([(one.margin, one.hope, one.smoothing) for one in learners])
         self.margin, self.hope, self.smoothing = (there(np.ascontiguousarray(one[:, None])) for one in numbers.T)
         self.margins = there(np.repeat(numbers[:, :1].astype(np.float32), E, 0))
@@ -323,8 +332,14 @@ class _Program:
         spread[...] = 0.0
         spread[own] = slopes / n
         gradient = self.shape.backward(self.parameters, values, spread, self.room)
-        paces = self.rate * pace[0], pace[1], self.lost
-        adamw_of_arrays(self.parameters, self.adam, gradient, *paces, self.parameters, self.adam)
+        now = self.parameters, self.adam
+        if self.device.name == "cpu":
+            self.steps += 1
+            paces = paced(self.rates, self.decays, self.steps)
+            adamw_of_each(*now, gradient, *paces, self.stretches, *self.spare)
+            (self.parameters, self.adam), self.spare = self.spare, now
+        else:
+            adamw_of_arrays(*now, gradient, self.rate * pace[0], pace[1], self.lost, *now)
         if self.recipe.norm is not None:
             self.shape.bounded(self.parameters, self.recipe.norm)
 
@@ -352,33 +367,3 @@ class _Program:
 
     def _double(self, array: Any) -> Any:
         return array.astype(float) if self.xp is np else array.to(self.xp.float64)
-
-
-def _rate(learner: HingeLMC) -> float:
-    assert isinstance(learner.scores, Networks)
-    return learner.scores.rate
-
-
-def _decay(learner: HingeLMC) -> float:
-    assert isinstance(learner.scores, Networks)
-    return learner.scores.decay
-
-
-def _stacked(shape: Perceptrons, ahead: Sequence[_Ahead]) -> npt.NDArray[np.float32]:
-    """The weights that all begin with, as those of one stack of networks."""
-    all_of_them = np.zeros(shape.dimension, np.float32)
-    E = ahead[0].ensemble.recipe.n_networks
-    for s, one in enumerate(ahead):
-        layers = one.ensemble.shape.layers(one.ensemble.parameters)
-        for to, layer in zip(shape.layers(all_of_them), layers, strict=True):
-            to.weights[s * E : (s + 1) * E], to.biases[s * E : (s + 1) * E] = layer.weights, layer.biases
-    return all_of_them
-
-
-def _each(shape: Perceptrons, S: int, values: Sequence[float]) -> npt.NDArray[np.float32]:
-    """A number of each learner, at each of its weights."""
-    found = np.empty(shape.dimension, np.float32)
-    for layer in shape.layers(found):
-        for one in layer:
-            one.reshape(S, -1)[...] = np.array(values, np.float32)[:, None]
-    return found

@@ -29,7 +29,7 @@ def test_a_law_that_is_no_number_is_told_of() -> None:
     for learner in (mb.SquareCB, mb.EpsilonGreedy, mb.RegCB, mb.Bag, mb.Cover):
         agent: Any = learner(4, features=mb.Identity(), seed=0)
         agent.learn([1.0, 2.0], mb.Decision(0, 0.25), loss=1.0)
-        for array in agent.state().values():
+        for array in agent._state.arrays().values():
             if array.dtype.kind == "f":
                 array[...] = np.nan
         with pytest.raises(FloatingPointError, match="finite"):

@@ -25,8 +25,8 @@ He, Zhang, Ren & Sun (2015), "Delving deep into rectifiers", for the weights to 
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Annotated, Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -146,7 +146,7 @@ class Networks(Part):
         self.body = None if body is None else _taken(body)
 
     def __setattr__(self, name: str, value: object) -> None:
-        known = rules(type(self))
+        known = rules(cast(Hashable, type(self)))
         if name[0] != "_" and name not in known:
             raise ValueError(f"Networks has no parameter {quoted(name)}{suggestion(name[:80], known)}")
         super().__setattr__(name, value)

@@ -335,8 +335,8 @@ class _Program:
         now = self.parameters, self.adam
         if self.device.name == "cpu":
             self.steps += 1
-            paces = paced(self.rates, self.decays, self.steps)
-            adamw_of_each(*now, gradient, *paces, self.stretches, *self.spare)
+            h, wide, lost = paced(self.rates, self.decays, self.steps)
+            adamw_of_each(*now, gradient, h, wide, lost, self.stretches, *self.spare)
             (self.parameters, self.adam), self.spare = self.spare, now
         else:
             adamw_of_arrays(*now, gradient, self.rate * pace[0], pace[1], self.lost, *now)

@@ -57,6 +57,19 @@ def uniform_law(columns: Places, values: Array, starts: Places, mask: Mask, stat
     return True
 
 
+def _narrow_places(rng: np.random.Generator) -> tuple[Places, Places]:
+    n = pick(rng, 0, 1, 5)
+    starts = pick(rng, [0, n], [0, n, n], [0], [0, n + 1], [0, -1], [1, n], [0, max(n - 1, 0)])
+    return rng.integers(-1, 9, n).astype(np.int32), np.array(starts, np.int32)
+
+
+@twin(swift._widened, _narrow_places)
+def widened(columns: Places, starts: Places) -> tuple[bool, Places, Places]:
+    good = len(starts) > 1 and 0 <= starts[1] <= len(columns)
+    wide = columns[: starts[1]].astype(np.int64) if good else np.empty(0, np.int64)
+    return good, wide, starts[:2].astype(np.int64) if good else np.zeros(2, np.int64)
+
+
 @twin(
     uniform._learn_one,
     lambda rng: (NOWHERE, some(rng, 2), 1, 0.5, 0.5, mask_of(rng, K), np.empty(0), ()),

@@ -227,7 +227,7 @@ def _losses(rng: np.random.Generator) -> tuple[Array, Places, Mask, float, bool]
 
 
 @twin(squarecb._weigh, _losses)
-def weigh(losses: Array, starts: Places, mask: Mask, gamma: float, clip: bool) -> None:
+def weigh(losses: Array, starts: Places, mask: Mask, gamma: float, clip: bool) -> bool:
     for span in spans(starts):
         n, allowed = mask[span].sum(), mask[span]
         predicted = np.clip(losses[span], 0, 1) if clip else losses[span]
@@ -235,3 +235,4 @@ def weigh(losses: Array, starts: Places, mask: Mask, gamma: float, clip: bool) -
         best = allowed & (gap == 0)
         law = np.where(allowed & ~best, 1 / (n + gamma * np.maximum(gap, 0)), 0.0)
         losses[span] = np.where(best, (1 - law.sum()) / best.sum(), law)
+    return True

@@ -16,6 +16,7 @@ vectors, sparse rows and mappings with features "raw" or "fourier", or for who n
 longer way (`loop`).
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -55,6 +56,7 @@ WIDEST = 2**22
 _NOWHERE = np.empty(0, np.int64)
 NOT_FINITE = "the model's numbers are no longer finite"
 Kernels: TypeAlias = tuple[Any, ...]
+Places, Narrow = npt.NDArray[np.int64], npt.NDArray[np.int32]
 
 
 @kernel
@@ -110,17 +112,30 @@ def _featured_plain(contexts, t, mode, learning, features):  # type: ignore[no-u
 
 
 @kernel
-def _narrow(mode, n, contexts, held, outer):  # type: ignore[no-untyped-def]  # of arrays, and tuples of them
-    """A round of a sparse row whose places are of 32 bits: the same machine code, of the same row in 64."""
-    values, columns, starts = contexts
-    (rounds,) = taken(outer)
-    if starts.shape[0] < 2 or not 0 <= starts[1] <= columns.shape[0]:
-        return 0
-    places, ends = np.empty(starts[1], np.int64), np.empty(2, np.int64)
-    for k in range(starts[1]):
+def _widened(columns: Narrow, starts: Narrow) -> tuple[bool, Places, Places]:
+    """Columns of a sparse row, and where it begins and ends, in 64 bits; or that it ends where no columns are."""
+    n = starts[1] if starts.shape[0] > 1 else -1
+    good = 0 <= n <= columns.shape[0]
+    places, ends = np.empty(n if good else 0, np.int64), np.zeros(2, np.int64)
+    for k in range(places.shape[0]):
         places[k] = columns[k]
-    ends[0], ends[1] = starts[0], starts[1]
-    return called(rounds, (mode, n, (values, places, ends), held))
+    if good:
+        ends[0], ends[1] = starts[0], n
+    return good, places, ends
+
+
+@functools.cache
+def _narrow() -> Any:
+    """A kernel for a row whose places are of 32 bits: the same machine code, of the same row in 64."""
+
+    @kernel
+    def narrow(mode, n, contexts, held, outer):  # type: ignore[no-untyped-def]  # of arrays, and tuples of them
+        values, columns, starts = contexts
+        (rounds,) = taken(outer)
+        good, places, ends = _widened(columns, starts)
+        return called(rounds, (mode, n, (values, places, ends), held)) if good else 0
+
+    return narrow
 
 
 def compiled_rounds(
@@ -223,7 +238,7 @@ class Swift:
         if sparse:
             small = nothing.values, nothing.columns.astype(INT32), nothing.starts.astype(INT32)
             self._outer = Held((Pointed(rounds, (PLAY, *self._given(nothing), self._plain)),))
-            self._small = entry(_narrow, (PLAY, 1, small, self._plain, self._outer))
+            self._small = entry(_narrow(), (PLAY, 1, small, self._plain, self._outer))
         self.choose, self.learn = self._one_by_one()
 
     def _one_by_one(self) -> tuple[Callable[[Any], Any], Callable[[Any, int, float, float], bool]]:

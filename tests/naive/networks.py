@@ -29,12 +29,12 @@ def adamw(
     out[...] = parameters - h * out_adam[0] / (np.sqrt(wide * out_adam[1]) + 1e-8) - lost * parameters
 
 
-def _to_move(rng: np.random.Generator) -> tuple[Any, ...]:
+def _to_step_apart(rng: np.random.Generator) -> tuple[Any, ...]:
     parameters, adam, gradient, h, wide, lost, out, kept = _to_step(rng)
     return parameters, adam[0], adam[1], gradient, h, wide, lost, out, kept[0], kept[1]
 
 
-@twin(steps._moved, _to_move, tolerance=1e-5)
+@twin(steps._moved, _to_step_apart, tolerance=1e-5)
 def moved(
     now: Any, m: Any, v: Any, gradient: Any, h: float, wide: float, lost: float, out: Any, p: Any, q: Any
 ) -> None:

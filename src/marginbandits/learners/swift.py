@@ -56,7 +56,8 @@ WIDEST = 2**22
 _NOWHERE = np.empty(0, np.int64)
 NOT_FINITE = "the model's numbers are no longer finite"
 Kernels: TypeAlias = tuple[Any, ...]
-Places, Narrow = npt.NDArray[np.int64], npt.NDArray[np.int32]
+Places: TypeAlias = npt.NDArray[np.int64]
+Narrow: TypeAlias = npt.NDArray[np.int32]
 
 
 @kernel

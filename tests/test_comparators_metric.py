@@ -14,7 +14,9 @@ from marginbandits.experiments.claims.measuring import OPPOSITE
 def test_a_broken_learner_a_broken_constant_and_a_bound_that_uniform_play_keeps_turn_the_verdict() -> None:
     """On one system, measured; then told 1 - ℓ, with a hundredth of the bound, and where uniform play is under it."""
     system = "policy weights on a cover, p = 2"
-    runs: list[dict[str, Any]] = [{"system": system, "T": T, "seed": seed} for T in (600, 2400) for seed in range(4)]
+    runs: list[dict[str, Any]] = [
+        {"system": system, "T": T, "seed": seed} for T in (600, 1200, 2400) for seed in range(4)
+    ]
     found = [Measured(one, CLAIM.measure(**one)) for one in runs]
     told = [Measured(one, CLAIM.measure(**one, broken=OPPOSITE)) for one in runs]
 

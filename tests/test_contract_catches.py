@@ -234,9 +234,18 @@ class Deaf(mb.SquareCB):
     live = mb.SquareCB.live | {"learning_rate"}
 
 
+class Parted(mb.SquareCB):
+    """Its copies count rounds in an array that is not the one they save."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return state | {name: state[name].copy() for name in ("_rounds",) if name in state}
+
+
 @pytest.mark.parametrize(
     ("learner", "check"),
     [
+        (Parted, "copies_go_on_alike"),
         (Unchecked, "bad_parameters"),
         (Deaf, "parameters_are_settled_or_obeyed"),
         (Fragile, "bad_inputs"),

@@ -107,7 +107,7 @@ def test_no_round_is_lost_to_a_program_that_is_not_solved(monkeypatch: pytest.Mo
     agent = theory(horizon=600)
     regret(agent, 300)
     before = agent.state()["policy"].copy()
-    monkeypatch.setattr(agent.oracle, "time_limit", 1e-6)
+    monkeypatch.setitem(vars(agent.oracle), "time_limit", 1e-6)
     with pytest.warns(UserWarning, match=r"was not solved: Time limit"):
         regret(agent, 300, seed=5)
     assert [epoch.solved for epoch in agent.epochs()] == [True] * 8 + [False]

@@ -10,6 +10,7 @@ from marginbandits.learners.smooth_ftl import wide
 from marginbandits.learners.smooth_ftl.wide import SPREAD, WideLeaders
 from marginbandits.oracles.two_sided import two_sided_leader
 from marginbandits.types import Array
+from tests.doubles import arrays_of
 from tests.test_wide_hinge_lmc import row, texts
 
 
@@ -100,7 +101,7 @@ def test_files_that_lie_are_refused() -> None:
         ("wide.counts", (0, 0), 3, "rounds that are kept"),
         ("wide.counts", (0, 1), 4, "rounds that are kept"),
     ]:
-        array = agent.state()[name]
+        array = arrays_of(agent)[name]
         kept = array[where]
         array[where] = value
         with pytest.raises(ValueError, match=told):

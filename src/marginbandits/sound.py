@@ -37,6 +37,8 @@ def sound(matrix: Any, name: str = "context") -> Any:
 
 
 def _look_at(matrix: Any) -> None:
+    if matrix.data.ndim != (3 if matrix.format == "bsr" else 1):
+        raise ValueError(f"data must be numbers in a row, or blocks of them, got shape {matrix.data.shape}")
     if matrix.format == "coo":
         for axis, (coords, n) in enumerate(zip(matrix.coords, matrix.shape, strict=True)):
             _within(f"coords[{axis}]", coords, n)
@@ -45,7 +47,7 @@ def _look_at(matrix: Any) -> None:
         return
     across, down = matrix.shape[-1], matrix.shape[0] if len(matrix.shape) == 2 else 1
     if matrix.format == "bsr":
-        if matrix.data.ndim != 3 or down % matrix.data.shape[1] or across % matrix.data.shape[2]:
+        if down % matrix.data.shape[1] or across % matrix.data.shape[2]:
             raise ValueError(f"blocks of shape {matrix.data.shape[1:]} do not make {down} x {across}")
         down, across = down // matrix.data.shape[1], across // matrix.data.shape[2]
     elif matrix.format == "csc":

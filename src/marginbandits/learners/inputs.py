@@ -1,5 +1,6 @@
 """What users hand to a learner beside contexts: losses, decisions, masks; each refused by name if it is not one."""
 
+import math
 import numbers
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -105,10 +106,18 @@ def read_decision(decision: object, n_actions: int, names: Names | None = None) 
         hint = "; give actions= as act was given them" * isinstance(action, str)
         raise ValueError(f"action must be a whole number from 0 to {n_actions - 1}, got {quoted(action)}{hint}")
     real = isinstance(probability, _REAL) and not isinstance(probability, _BOOL + _TIME)
-    share = float(probability) if real else 0.0
+    share = _number(probability) if real else 0.0
     if not 0.0 < share <= 1.0:
         raise ValueError(f"probability must be a number above 0 and at most 1, got {quoted(probability)}")
     return place, max(share, RAREST)
+
+
+def _number(value: Any) -> float:
+    """As a float; what is too large for one is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _size(law: Any) -> int:

@@ -17,7 +17,9 @@ the other two it loses 2/3 a round where the best of the class loses 1/10: regre
 """
 
 import itertools
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
+from typing import cast
 
 import numpy as np
 
@@ -146,6 +148,7 @@ def to_the_mean(runs: Results, n: int = N) -> Results:
 
     def moved(one: Measured) -> Measured:
         more = one.values[star] - one.values["least"]
-        return Measured(one.parameters, {**one.values, "regret": one.values["regret"] - more})
+        own = {"regret": one.values["regret"] - more}
+        return Measured(one.parameters, ChainMap(own, cast(dict[str, float], one.values)))
 
     return Results(map(moved, runs))

@@ -104,11 +104,11 @@ def judge(results: Results) -> Finding:
     for d, mine in results.split("d"):
         most = max(mine.each("steps"))
         far, near = mine.where(steps=min(mine.each("steps"))).interval("distance"), mine.where(steps=most)
-        found, tau = near.interval("distance"), float(near.values("tau")[0])
+        found, tau, needed = near.interval("distance"), *(float(near.values(one)[0]) for one in ("tau", "N"))
         lines.append(
             Line(
-                f"Algorithm 2's law is within τ of its target after {most:,} steps, d = {d}",
-                f"W₁ <= τ = {tau:.3f}, in the theorem after N = 10^{float(near.values('N')[0]):.0f} steps, not run",
+                f"Algorithm 2's law is within τ of its target after few steps, d = {d}",
+                f"W₁ <= τ = {tau:.3f} after {most:,} steps; the theorem's N = 10^{needed:.0f} not run",
                 f"{shown(found, 3)} after {most:,} steps of 1/{most:,} with the smoothing's exact mean (the theorem's "
                 f"m draws of it not run), {shown(far, 3)} after {min(mine.each('steps'))}, of {POINTS[d]} points each"
                 f"{_floor(mine)}",

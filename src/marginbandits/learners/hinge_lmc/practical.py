@@ -90,7 +90,7 @@ class HingeLMC(Learner):
     takes_sparse = True
     from_theory = staticmethod(faithful.from_theory)
     _compiled: ClassVar[Any] = compiled_rounds(dense=VECTORS, sparse=WIDE_ROUND)
-    live = frozenset({"temperature", "hope", "smoothing"})
+    live = frozenset({"hope", "smoothing"})
 
     @validated
     def __init__(

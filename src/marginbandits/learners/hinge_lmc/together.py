@@ -17,6 +17,7 @@ How many are together changes nothing on a CPU, and nothing but rounding on a GP
 so they are those that scale their rows.
 
 >>> from marginbandits.environments import Classification
+>>> from marginbandits.scores import Networks
 >>> agents = [HingeLMC(2, scores=Networks(n_networks=2, width=8), seed=seed) for seed in range(3)]
 >>> met = [Classification(x, x[:, 0] > 0) for x in np.random.default_rng(0).standard_normal((3, 200, 2))]
 >>> runs = together(agents, met)

@@ -119,10 +119,7 @@ FREE = [
     (r"^control: .*", "control: @"),
     (r"^measured: (closest .* where uniform play has|.* under which uniform play is too)\b.*", "measured: @"),
     (r"regret is (not )?a tenth less", "regret is @ a tenth less"),
-    (
-        r"; (what falls has no exponent of growth|a grid that grows by # shows none|too wide to tell from the rival's)",
-        "",
-    ),
+    (r"^measured: (exponent|bites at) .*", "measured: @"),
     (r": vacuous before T = #", ""),
     (r" (noise|BEYOND) ", " @ "),
     (r"not positive", "# #"),

@@ -62,7 +62,7 @@ CONTEXTS = np.eye(CELLS)
 ONE, TWO = "one law", "two laws"
 BLOCK = 4096
 """After so many rounds it is asked again whether play is settled."""
-LATE = 10_000
+LATE = 20_000
 """A bound that bites from there on is too late for the growth to be seen in a quick look."""
 FIRST = 64
 """Rounds before whole epochs: contexts of both cells."""

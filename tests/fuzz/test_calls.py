@@ -82,7 +82,7 @@ def test_defaults_are_clean_already(target: calls.Target) -> None:
             assert clean is one.default or clean == one.default, name
 
 
-@pytest.mark.parametrize("n", [300, *at_length([3000])])
+@pytest.mark.parametrize("n", [600, *at_length([3000])])
 def test_bad_calls_are_refused(n: int) -> None:
     counts, failures = calls.run(n, seed=1)
     assert failures == {}

@@ -54,6 +54,9 @@ SHORTEST, FEWEST = 4.0, 3
 BANDITRON = 2.0 / 3.0
 """The exponent that √T is to beat: of Banditron, and of the bounds without dimensions."""
 
+ROUNDING = 1e-9
+"""A slope that is nearer to 0 is of what stays as it is."""
+
 Slope: TypeAlias = Callable[[Results, str, str], Interval]
 """Of results, over which parameter, of which number."""
 
@@ -85,7 +88,7 @@ def grown(
 
 def _empty(found: Interval, stated: float, rival: float, grid: Sequence[float]) -> str:
     """Why the exponent could not have been seen to be too large; nothing if it could."""
-    if found.high < 0.0:
+    if found.high < -ROUNDING:
         return "what falls has no exponent of growth"
     if grid and _short(grid):
         return f"a grid of {len(grid)} that grows by {max(grid) / min(grid):.2g} shows none"

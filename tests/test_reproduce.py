@@ -176,18 +176,28 @@ ALONE = {*LONG, "separability"}
     ids=lambda one: one.name,
 )
 def test_every_verdict_can_fall(claim: Claim) -> None:
-    """Every line that a claim judges, quickly or in full, falls in one of its controls; an undecided one has not."""
-    broken = claim.broken(True)
-    assert broken, f"{claim.name} has no control"
-    lines = [line for units in broken.values() for line in claim.judge(measured(units)).lines]
-    fallen = {line.claim for line in lines if line.verdict.falls}
-    assert {line.claim for line in lines} == fallen
-    judged_at_all = {line.claim for quick in (True, False) for line in claim.judge(fake(claim, quick)).lines}
-    assert judged_at_all <= fallen, judged_at_all - fallen
+    """Every line that a claim judges falls in one of its controls; an undecided one has not.
+
+    A full run may have more lines and more of the controls, of which what a quick one has is not run twice.
+    """
+    kept: dict[str, Measured] = {}
+    for quick in (True, False):
+        broken = claim.broken(quick)
+        assert broken, f"{claim.name} has no control"
+        kept |= {unit.key: once(unit) for units in broken.values() for unit in units if unit.key not in kept}
+        told = [Results(kept[unit.key] for unit in units) for units in broken.values()]
+        lines = [line for results in told for line in claim.judge(results).lines]
+        fallen = {line.claim for line in lines if line.verdict.falls}
+        judged_at_all = {line.claim for line in [*lines, *claim.judge(fake(claim, quick)).lines]}
+        assert judged_at_all == fallen, judged_at_all - fallen
+
+
+def once(unit: Unit) -> Measured:
+    return Measured(unit.parameters, unit.run().values)
 
 
 def measured(units: Sequence[Unit]) -> Results:
-    return Results(Measured(unit.parameters, unit.run().values) for unit in units)
+    return Results(map(once, units))
 
 
 def fake(claim: Claim, quick: bool) -> Results:

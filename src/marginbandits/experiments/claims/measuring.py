@@ -70,9 +70,9 @@ def with_broken(units: Iterable[Parameters], broken: str) -> list[Parameters]:
     return [{**one, "broken": broken} for one in units]
 
 
-def control(broken: str, units: Callable[[bool], Sequence[Parameters]]) -> Control:
-    """A control that is called what `measure` knows it by, on quick experiments."""
-    return Control(broken, lambda _: with_broken(units(True), broken))
+def control(broken: str, units: Callable[[bool], Sequence[Parameters]], *, more_in_full: bool = False) -> Control:
+    """A control that is called what `measure` knows it by, on quick experiments; or on those of the run there is."""
+    return Control(broken, lambda quick: with_broken(units(quick or not more_in_full), broken))
 
 
 class _Told:

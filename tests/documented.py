@@ -111,15 +111,25 @@ UNSHOWN = re.compile(
 )
 """Lines of an output that a document may leave out."""
 
+_VERDICT = "|".join(sorted((one.value for one in Verdict), key=len, reverse=True))
+_NONE = "what falls has no exponent of growth|a grid of # that grows by # shows none|too wide to tell from the rival's"
+GROWTH = (
+    r"(exponent # \(# to #\) where (the bound|its order) has #,? (\w|#/γ) from # to #(,? where it bites)?"
+    rf"(,? ({_NONE}))?(,? above it, within the tolerance)?(,? at the rival's rate ({_VERDICT}))?"
+    r"(; outside its theorem, which needs [^;]+)?"
+    r"|bites at # of # (\w|#/γ); (at \w+ = # )?it bites (from T = # on|nowhere up to T = #))( \([^()]*\))?"
+)
+"""What a line says of an exponent: where it bites, what was measured, and why that may count for nothing."""
+
 FREE = [
     (r"^.+ lost least", "@ lost least"),
     (r"before .+ with #", "before @ with #"),
     (r"\b(holds|open|fails) \(", "@ ("),
-    (rf"^({'|'.join(sorted((one.value for one in Verdict), key=len, reverse=True))}) ", "@ "),
+    (rf"^({_VERDICT}) ", "@ "),
     (r"^control: .*", "control: @"),
     (r"^measured: (closest .* where uniform play has|.* under which uniform play is too)\b.*", "measured: @"),
     (r"regret is (not )?a tenth less", "regret is @ a tenth less"),
-    (r"^measured: (exponent|bites at) .*", "measured: @"),
+    (rf"^measured: {GROWTH}(; {GROWTH})*", "measured: @"),
     (r": vacuous before T = #", ""),
     (r" (noise|BEYOND) ", " @ "),
     (r"not positive", "# #"),

@@ -83,14 +83,14 @@ class Early(Record):
 
     def again(self, features: FeatureMap) -> Iterator[Round]:
         """All rounds kept, in order, in today's scales."""
-        n = int(self.rounds[0])
+        n, usual = int(self.rounds[0]), per_action(self.rows[:1], self.n_actions)
         for first in range(0, n, _AT_ONCE):
             last = min(first + _AT_ONCE, n)
             start = self.starts[first]
             rows = features.transform(self.rows[start : self.starts[last]])
             for i in range(first, last):
                 own = rows[self.starts[i] - start : self.starts[i + 1] - start]
-                one = shared([own]) if self.together else per_action(own, self.n_actions)
+                one = shared([own]) if self.together else Batch(own, False, usual.starts, usual.mask)
                 yield one, int(self.actions[i]), float(self.results[i, 0]), float(self.results[i, 1])
 
     def give_up(self) -> None:

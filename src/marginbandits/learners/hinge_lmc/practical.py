@@ -290,16 +290,10 @@ class HingeLMC(Learner):
         self._absorb([(one, action, loss, probability)], self._journal.stamp)
 
     def _absorb(self, rounds: Iterable[Round], stamp: int) -> None:
-        state = self._all()
+        state, normals = self._all(), np.empty(self.noisy)
         for one, action, loss, probability in rounds:
-            given = dense(one.rows), one.shared, len(one.mask), action, loss, probability, self._normals()
-            learn_one(*given, state, stamp)
-
-    def _normals(self) -> Array:
-        """The draws of one round."""
-        drawn = np.empty(self.noisy)
-        fill(self._source(), drawn)
-        return drawn
+            fill(self._source(), normals)
+            learn_one(dense(one.rows), one.shared, len(one.mask), action, loss, probability, normals, state, stamp)
 
     def _all(self) -> tuple[Any, ...]:
         """What a round of particles is learnt by, and changes."""

@@ -125,8 +125,8 @@ class TestOnlineRegression:
                 step = 0.5 * scale * (x**2 / (largest * np.sqrt(twin.G + 4 * gap**2 * x**2))).sum()
                 excess = partial(lambda w, gap, step: w * (gap**2 - (gap - step * w) ** 2) - delta, gap=gap, step=step)
                 reached.append(step * (brentq(excess, 0, gap / step) if excess(gap / step) > 0 else gap / step))
-            assert low[0] == pytest.approx(np.clip(predicted - reached[0], 0, 1), abs=1e-5)
-            assert high[0] == pytest.approx(np.clip(predicted + reached[1], 0, 1), abs=1e-5)
+            assert low[0] == pytest.approx(max(predicted - reached[0], min(predicted, 0.0)), abs=1e-5)
+            assert high[0] == pytest.approx(min(predicted + reached[1], max(predicted, 1.0)), abs=1e-5)
             if t % 2 == 0:
                 oracle.learn(vectors(x, 1), 0, loss, 0.5)
                 twin.learn(x, loss, 0.5)
@@ -160,10 +160,10 @@ def test_squarecb_plays_inverse_gaps() -> None:
     assert np.allclose(law(agent, x), expected)
 
 
-def test_squarecb_clips_predictions_unless_weighted() -> None:
+def test_of_what_is_beyond_the_range_squarecb_counts_a_part_and_all_if_weighted() -> None:
     x = np.array([1.0])
     for weighted, played in (
-        (False, [1 / 3, 1 / 3, 1 / 3]),
+        (False, [1 / (3 + 5 * 0.6), 1 - 1 / 6 - 1 / 4.5, 1 / (3 + 5 * 0.3)]),
         (True, [1 / (3 + 5 * 2), 1 - 1 / 13 - 1 / 8, 1 / (3 + 5)]),
     ):
         agent = mb.SquareCB(3, scale=5.0, weighted=weighted, features=BARE, seed=0)
@@ -395,3 +395,23 @@ def test_the_largest_contexts_have_a_law(learner: type[mb.Learner]) -> None:
     law = agent.law(np.array([1e100, -1e100]))
     assert np.isfinite(law).all()
     assert abs(law.sum() - 1.0) < 1e-9
+
+
+@pytest.mark.parametrize("learner", [mb.RegCB, mb.SquareCB])
+def test_rounds_without_reward_do_not_make_all_actions_alike(learner: Callable[..., mb.Learner]) -> None:
+    """A fault elsewhere takes all rewards for a while: all actions are expected to lose, and some still more so."""
+    rng = np.random.default_rng(0)
+    agent = learner(4, seed=0)
+
+    def play(rounds: int, chance: float) -> None:
+        for x in rng.standard_normal((rounds, 5)):
+            decision = agent.act(x)
+            right = decision.action == int(x[0] > 0.0)
+            agent.learn(x, decision, loss=float(rng.random() >= chance * (1.0 if right else 0.3)))
+
+    play(3000, 0.4)
+    play(300, 0.0)
+    contexts = rng.standard_normal((200, 5))
+    laws = np.array([law(agent, x) for x in contexts])
+    assert not (np.ptp(laws, axis=1) == 0.0).any()
+    assert laws[np.arange(200), (contexts[:, 0] > 0.0).astype(int)].mean() > 0.5

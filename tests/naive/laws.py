@@ -230,7 +230,8 @@ def _losses(rng: np.random.Generator) -> tuple[Array, Places, Mask, float, bool]
 def weigh(losses: Array, starts: Places, mask: Mask, gamma: float, clip: bool) -> bool:
     for span in spans(starts):
         n, allowed = mask[span].sum(), mask[span]
-        predicted = np.clip(losses[span], 0, 1) if clip else losses[span]
+        within = np.clip(losses[span], 0, 1)
+        predicted = within + 0.3 * (losses[span] - within) if clip else losses[span]
         gap = predicted - predicted[allowed].min()
         best = allowed & (gap == 0)
         law = np.where(allowed & ~best, 1 / (n + gamma * np.maximum(gap, 0)), 0.0)

@@ -369,7 +369,8 @@ def range_of(
     predicted = predict_row(state[0], columns, values)
     down = reach(state, totals, columns, values, max(predicted, 0.0) + 1.0, delta, rate)
     up = reach(state, totals, columns, values, 2.0 - min(predicted, 1.0), delta, rate) if both else 0.0
-    return float(np.clip(predicted - down, 0, 1)), float(np.clip(predicted + up, 0, 1))
+    low = predicted if predicted < 0 else max(predicted - down, 0.0)
+    return low, predicted if predicted > 1 else min(predicted + up, 1.0)
 
 
 def _intervals_of_row(rng: np.random.Generator) -> tuple[object, ...]:

@@ -67,11 +67,11 @@ def _reach(state: Array, totals: Array, columns: Places, values: Array, gap: flo
 def _range(
     state: Array, totals: Array, columns: Places, values: Array, delta: float, rate: float, both: bool
 ) -> tuple[float, float]:
-    """The least loss of an action, and, if it is asked for, the largest."""
+    """The least loss of an action, and, if it is asked for, the largest; beyond [0, 1] where what is predicted is."""
     predicted = predict_row(state[0], columns, values)
     down = _reach(state, totals, columns, values, max(predicted, 0.0) + 1.0, delta, rate)
     up = _reach(state, totals, columns, values, 2.0 - min(predicted, 1.0), delta, rate) if both else 0.0
-    return min(max(predicted - down, 0.0), 1.0), max(min(predicted + up, 1.0), 0.0)
+    return max(predicted - down, min(predicted, 0.0)), min(predicted + up, max(predicted, 1.0))
 
 
 @kernel

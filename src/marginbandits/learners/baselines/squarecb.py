@@ -32,6 +32,8 @@ from marginbandits.validation import Instance, Real, validated
 __all__ = ["SquareCB"]
 
 Places = npt.NDArray[np.int64]
+BEYOND = 0.3
+"""How much of what a prediction is beyond [0, 1] counts."""
 
 
 @kernel
@@ -44,7 +46,8 @@ def _weigh(losses: Array, starts: Places, mask: Mask, gamma: float, clip: bool) 
                 losses[:] = np.nan
                 return False
             if clip:
-                losses[k] = min(max(losses[k], 0.0), 1.0)
+                within = min(max(losses[k], 0.0), 1.0)
+                losses[k] = within + BEYOND * (losses[k] - within)
             if mask[k]:
                 least = min(least, losses[k])
                 n += 1
@@ -79,7 +82,8 @@ def _law_rows(columns: Places, values: Array, ends: Places, starts: Places, mask
 class SquareCB(OracleLearner):
     """Inverse gap weighting: an action's probability falls with its predicted excess loss; `scale` sets how fast.
 
-    Predictions are clipped to [0, 1]; `weighted` leaves them as they are, as Vowpal Wabbit does.
+    What a prediction is beyond [0, 1] counts for less, but it counts: else all that are expected to lose would be
+    alike. `weighted` leaves predictions as they are, as Vowpal Wabbit does.
     """
 
     indifferent = True

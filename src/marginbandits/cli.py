@@ -23,6 +23,7 @@ from marginbandits.commands.journals import doctor, journal, replay
 from marginbandits.commands.learn import learn
 from marginbandits.commands.listing import list_everything
 from marginbandits.commands.logs import convert
+from marginbandits.commands.named import FILE, FOLDER
 from marginbandits.commands.serve import keys, serve
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ for command in (list_everything, bound_command, convert, evaluate, learn, serve,
 @click.option("--plan", "plan_file", type=click.Path(dir_okay=False, exists=True, path_type=Path), help="A TOML plan.")
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     default=Path("bakeoff"),
     show_default=True,
     help="Folder for results and report; the same command again resumes there.",
@@ -140,7 +141,7 @@ def bakeoff(plan_file: Path | None, out: Path, jobs: int, dask: str | None, devi
 @click.option("--dask", metavar="ADDRESS", help="Run on a Dask cluster instead: its address, or `local`.")
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     default=Path("reproduce"),
     show_default=True,
     help="Folder for results and page; the same command again resumes there.",
@@ -183,9 +184,7 @@ def report(folder: Path, hindsight: bool) -> None:
 @main.command()
 @click.argument("folder", type=click.Path(file_okay=False, exists=True, path_type=Path))
 @click.option("--format", "kind", type=click.Choice(["csv", "parquet"]), help="By default what --to ends in, else CSV.")
-@click.option(
-    "--to", type=click.Path(dir_okay=False, path_type=Path), help="File; CSV goes to standard output if none."
-)
+@click.option("--to", type=FILE, help="File; CSV goes to standard output if none.")
 def export(folder: Path, kind: str | None, to: Path | None) -> None:
     """Write what was run last in FOLDER as a flat table.
 

@@ -43,4 +43,4 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     names = sorted(known)
     same = [name for name in names if name.lower() == word.lower()]
     near = same or difflib.get_close_matches(word[:100], names, 1, cutoff=0.5)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(names)}"
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(names) or 'none'}"

@@ -183,7 +183,7 @@ def test_a_start_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_key_for_a_loop_that_is_not_there(folder: Path) -> None:
     wanted = ["keys", "make", "--data", str(folder), "--scope", "decide", "--loop"]
-    told = "there is no loop 'shp'; did you mean 'shop'?; for one that is yet to be made, say --new"
+    told = "there is no loop 'shp' (--new is for one that is yet to be made); did you mean 'shop'?"
     assert told in run(*wanted, "shp").output
     assert run("keys", "list", "--data", str(folder)).output == ""
     assert run(*wanted, "shop").exit_code == 0

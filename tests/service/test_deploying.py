@@ -151,7 +151,10 @@ class TestManyCandidates:
         assert [one["rival"] for one in told] == ["deciding", "baseline", "uniform", "one", "two"]
         assert [one["over_deciding"] for one in told][::2] == [0.0, told[2]["lift"], told[4]["over_deciding"]]
         assert turn(shop.service, "shop", Policy("LinUCB"), shop.loop.model.policy) == 3
-        assert "candidate 2" in client.post("/loops/shop/policies", json={"policy": {}}).json()["reason"]
+        assert (
+            "candidate 2"
+            in client.post("/loops/shop/policies", json={"policy": {"learner": "SquareCB"}}).json()["reason"]
+        )
 
     def test_how_many_there_were_cannot_be_taken_back_unseen(self, opened: Callable[..., Shop], tmp_path: Path) -> None:
         shop = opened(Settings(window=5), Policy(learner="Uniform"))
@@ -311,7 +314,7 @@ class TestTheOneThatDecides:
         assert (forced.promoted, forced.reason, forced.judged) == (True, "forced, and not judged", None)
         now = shop.service.policies("shop")[-1]
         assert (now.learner, now.reason) == ("RegCB", "forced, and not judged")
-        assert "candidate 1" in promote(shop.service, "shop", Candidate(Wanted())).reason, "it was none of them"
+        assert "candidate 1" in promote(shop.service, "shop", Candidate(Wanted("LinUCB"))).reason, "it was none of them"
         with pytest.raises(ValueError, match="no learner is called 'RegCBB'"):
             promote(shop.service, "shop", Candidate(Wanted("RegCBB"), force=True))
 

@@ -30,7 +30,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Served:
     def told(look: Callable[[Any], Any], *words: str) -> Any:
         found: list[Any] = []
 
-        def serve(journal: Journal, listens: object, *, demo: bool) -> None:
+        def serve(journal: Journal, listens: object, where: str, *, demo: bool) -> None:
             with closing(Service(journal)) as service:
                 service.set("shop", Settings())
                 found.append(look(service.writer._journal))

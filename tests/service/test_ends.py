@@ -23,7 +23,9 @@ READ_AT_ONCE, MOST = 10, 150
 READERS: dict[str, Callable[[Shop, Path], object]] = {
     "evaluate": lambda shop, _: judged(shop.service.journal, "shop", {"even": Rival("uniform")}, Policy(number=1)),
     "over HTTP": lambda shop, _: web(shop).post("/loops/shop/evaluate", json={}).raise_for_status(),
-    "a candidate": lambda shop, _: web(shop).post("/loops/shop/policies", json={"policy": {}}).raise_for_status(),
+    "a candidate": lambda shop, _: (
+        web(shop).post("/loops/shop/policies", json={"policy": {"learner": "RegCB"}}).raise_for_status()
+    ),
     "Personalizer's": lambda shop, _: judge(shop.service.journal, "shop", 0, 2**62, "", {}),
     "Apprentice": lambda shop, _: imitation(shop.service.journal, "shop"),
     "export": lambda shop, folder: export(shop.service.journal, "shop", folder / "out.jsonl"),

@@ -177,7 +177,7 @@ class TestMessages:
     def test_of_a_policy_that_is_to_be_evaluated(self, client: TestClient) -> None:
         for policy, message in (
             ("always:hat", "policies.mine must be an object such as "),
-            ({"learner": 3}, "policies.mine.learner must be a string, got a whole number"),
+            ({"learner": 3}, "policies.mine.learner must be a string or null, got a whole number"),
             ({"lerner": "RegCB"}, "policies.mine has no field 'lerner'; did you mean 'learner'?"),
             ({"learner": "Constant"}, "no learner is called 'Constant': a policy is an object such as "),
         ):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from marginbandits.commands.logs import log_options, log_read, reading, refuse_source
+from marginbandits.commands.named import FILE
 
 if TYPE_CHECKING:
     from marginbandits.evaluation.off_policy.estimate import Estimate
@@ -38,7 +39,7 @@ __all__ = ["evaluate"]
 @click.option("--estimate-propensities", is_flag=True, help="Guess lost probabilities from the contexts.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of learners and the bootstrap.")
 @click.option("--json", "as_json", is_flag=True, help="Everything as JSON: estimates, assumptions, diagnostics.")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with a picture there.")
+@click.option("--out", type=FILE, help="Write a page with a picture there.")
 @click.option("--dask", metavar="ADDRESS", help="Read a folder's files on a Dask cluster: its address, or `local`.")
 @click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="Processes, with --dask local.")
 @log_options

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from marginbandits.commands.logs import log_options, log_read, reading
+from marginbandits.commands.named import FILE
 
 if TYPE_CHECKING:
     from socket import socket
@@ -128,7 +129,7 @@ def journal() -> None:
 
 @journal.command()
 @_WHERE
-@click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("out", type=FILE)
 @click.option("--loop", required=True, help="Whose events.")
 def export(where: str, out: Path, loop: str) -> None:
     """Write the events of a loop that have closed to a log: .dsjson, .jsonl, .parquet or .vw.
@@ -137,6 +138,8 @@ def export(where: str, out: Path, loop: str) -> None:
     """
     from marginbandits.service.exporting import export
 
+    if out.exists():
+        raise click.UsageError(f"{out} is there already, and is not replaced")
     with journal_at(where) as found:
         if loop not in {one.loop for one in found.changes()}:
             raise click.ClickException(f"{where} has no loop {loop!r}")
@@ -148,7 +151,7 @@ def export(where: str, out: Path, loop: str) -> None:
 
 @journal.command()
 @_WHERE
-@click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("out", type=FILE)
 def backup(where: str, out: Path) -> None:
     """Copy the journal to one file, whole, while a server may write: as journal.sqlite3 in a folder it is one."""
     if not out.parent.is_dir():

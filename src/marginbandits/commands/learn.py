@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from marginbandits.commands.logs import log_options, log_read, reading, refuse_source
+from marginbandits.commands.named import FILE
 
 if TYPE_CHECKING:
     from marginbandits.environments.logs.log import Log
@@ -17,7 +18,7 @@ __all__ = ["learn"]
 
 @click.command()
 @click.argument("source", metavar="LOG", type=click.Path(exists=True, path_type=Path))
-@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="File to save it to.")
+@click.option("--out", required=True, type=FILE, help="File to save it to.")
 @click.option(
     "--learner",
     default="MarginPolicy",

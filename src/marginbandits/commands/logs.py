@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from marginbandits.commands.named import FILE
+
 if TYPE_CHECKING:
     from marginbandits.environments.logs.log import Log
 
@@ -107,7 +109,7 @@ def reading(total: int | None = None) -> Iterator[Callable[[int], object]]:
 
 @click.command()
 @click.argument("source", metavar="IN", type=click.Path(exists=True, path_type=Path))
-@click.argument("target", metavar="OUT", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("target", metavar="OUT", type=FILE)
 @log_options
 def convert(source: Path, target: Path, **options: Any) -> None:
     """Check a log of past decisions, and write it in another format.

@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from marginbandits.commands.journals import journal_at, listening_at, needs_extra
+from marginbandits.commands.named import FOLDER
 
 __all__ = ["keys", "serve"]
 
-_DATA = click.option("--data", type=click.Path(file_okay=False, path_type=Path), help="Folder of the journal.")
+_DATA = click.option("--data", type=FOLDER, help="Folder of the journal.")
 _DATABASE = click.option("--database", metavar="URL", help="A PostgreSQL database instead: postgresql://….")
 
 
@@ -48,7 +49,7 @@ def serve(data: Path | None, database: str | None, host: str, port: int, durabil
         journal = stack.enter_context(journal_at(where, serving=True, durability=durability))
         from marginbandits.service.serving import serve
 
-        serve(journal, found, demo=demo)
+        serve(journal, found, str(data.absolute()) if data is not None else "the database", demo=demo)
 
 
 def _where(data: Path | None, database: str | None) -> str:

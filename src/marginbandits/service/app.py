@@ -141,8 +141,11 @@ class Operations:
         if before is None and not wanted.new:
             raise UnknownError(f'there is no loop {name!r}: is it spelt so? To make it, say "new": true')
         was = None if before is None else before.settings
-        last = 0 if wanted.policy is None else await run_in_threadpool(self.service.last_entry)
-        policy = None if wanted.policy is None else wanted.policy.policy(last)
+        policy = None
+        if wanted.policy is not None:
+            last = await run_in_threadpool(self.service.last_entry)
+            deciding = Policy() if before is None else await run_in_threadpool(self.service.deciding, name)
+            policy = wanted.policy.policy(last, deciding)
         loop = await run_in_threadpool(self.service.set, name, wanted.settings, policy)
         there = loop.joiner.n_open + loop.model.learnt > 0 and loop.watch.look().shadowed > 0
         imitates = there and (policy is None or policy.since == 0)
@@ -170,10 +173,12 @@ class Operations:
         for label, one in wanted.policies.items():
             if label in (DECIDING, "baseline", "uniform"):
                 raise ValueError(f"policies: {label!r} is always judged: give yours another label")
+            if not label:
+                raise ValueError("policies: a label must have a character or more, got ''")
             if isinstance(one, str):
                 raise ValueError(f"policies.{label[:80]} must be {A_POLICY}, got {quoted(one)}")
             asked: Wanted = converted(one, Wanted, f"policies.{label[:80]}")
-            policy = msgspec.structs.replace(asked.policy(last), reward_range=span)
+            policy = msgspec.structs.replace(asked.policy(last, deciding), reward_range=span)
             built(policy)
             rivals[label] = Rival(policy)
         for rival in rivals.values():  # what is refused, for one of them, was no question

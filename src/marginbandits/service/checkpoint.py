@@ -8,7 +8,7 @@ import hashlib
 
 import msgspec
 
-from marginbandits.service.journal import ERASURE, Entry, Journal, JournalError
+from marginbandits.service.journal import ERASURE, Entry, Journal, JournalError, scrubbed
 
 __all__ = ["Checkpoint", "DamagedError", "opened"]
 
@@ -46,9 +46,9 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
     def forgets(self, journal: Journal, loop: str, changes: list[Entry]) -> None:
         """An error, if it was made before an erasure that is complete: it may hold who was erased."""
-        scrubbed = int(journal.fact("scrubbed") or 0)
+        clean = scrubbed(journal)
         for one in changes:
-            if (one.loop, one.kind) == (loop, ERASURE) and self.seen < one.seq <= scrubbed:
+            if (one.loop, one.kind) == (loop, ERASURE) and self.seen < one.seq <= clean:
                 raise DamagedError(f"it is from before erasure {one.seq}, and may hold who was erased")
 
 

@@ -53,6 +53,8 @@ class Client:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"url must be http://… or https://…, got {url!r}")
+        key = None if key is None else key.strip()  # a file's last line ends with more than the key
+        _refuse(loop, key, tries, timeout)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._connection, self._timeout = kind(parts.hostname, parts.port, timeout=timeout), timeout
         self._where = f"{parts.hostname}:{self._connection.port}"
@@ -84,6 +86,8 @@ class Client:
 
         All that there is in the journal is judged, which may take minutes: it is waited for `PATIENT` seconds.
         """
+        if not isinstance(policies or {}, Mapping):
+            raise ValueError(f'policies must be by labels of yours, {{"mine": "RegCB"}}, got {quoted(policies)}')
         asked = {label: _policy(one) for label, one in (policies or {}).items()}
         found = self._send("POST", "/evaluate", {"policies": asked}, once=True)
         return msgspec.json.decode(found, type=list[Judged])
@@ -110,7 +114,8 @@ class Client:
         """An action for this context: of ids, or of ids with features; `more` as in the interface (event_id, unit…)."""
         if isinstance(actions, dict):
             actions = _offers(actions)
-        event = more.pop("event_id", None) or uuid.uuid4().hex
+        event = more.pop("event_id", None)
+        event = uuid.uuid4().hex if event is None else event
         asked = {"context": context, "actions": actions, "event_id": event, **more}
         return msgspec.json.decode(self._send("POST", "/decide", asked), type=Answer)
 
@@ -160,6 +165,18 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _refuse(loop: Any, key: str | None, tries: Any, timeout: Any) -> None:
+    """What cannot be, by name; of a key nothing is shown."""
+    if not isinstance(loop, str) or not loop:
+        raise ValueError(f"loop must be the name of a loop, got {quoted(loop)}")
+    if key is not None and not (key.isascii() and key.isprintable() and " " not in key):
+        raise ValueError("key must be one line, as `marginbandits keys make` prints it")
+    if not isinstance(tries, int) or tries < 1:
+        raise ValueError(f"tries must be a whole number at least 1, got {quoted(tries)}")
+    if not isinstance(timeout, int | float) or not 0.0 < timeout < math.inf:
+        raise ValueError(f"timeout must be a number of seconds above 0, got {quoted(timeout)}")
 
 
 def _offers(actions: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from marginbandits.service.following import Follower, LateError, UnknownError
 from marginbandits.service.journal import ACTIVATION, DECISION, ERASURE, NOTE, POLICY, REWARD, SETTINGS, Draft, Entry
 from marginbandits.service.logbook import LOG
 from marginbandits.service.loop import Loop, answer, settings_of
-from marginbandits.service.model import built, warm
+from marginbandits.service.model import built, tried, warm
 from marginbandits.service.records import (
     Decided,
     Erased,
@@ -34,7 +34,7 @@ from marginbandits.service.records import (
     decode,
     encode,
 )
-from marginbandits.service.requests import Answer, Ask, Receipt
+from marginbandits.service.requests import Answer, Ask, Receipt, digest
 from marginbandits.service.writer import Appended, FullError
 
 __all__ = ["FORCED", "Change", "ConflictError", "Forgotten", "LateError", "Service", "UnknownError"]
@@ -77,25 +77,35 @@ class Service(Follower):
         try:
             loop.room(self.untaken)
         except FullError:  # what is there already has its answer
-            if ask.event_id is not None or key is not None:
-                there = await asyncio.to_thread(self._before, name, ask.event_id, key)
-            if there is None:
+            if (there := await self._before(name, ask.event_id, key)) is None:
                 raise
-        ((draft, told),) = self._made(loop, [(ask, key)])
+        try:
+            ((draft, told),) = self._made(loop, [(ask, key)])
+        except ValueError:  # so it has where the loop would refuse it by now
+            there = there or await self._before(name, ask.event_id, key)
+            if there is None or (before := _written_for(there, ask)) is None:
+                raise
+            return self._answered(name, ask.event_id, there.id, before, (there, False))
         decoded(_DECIDED, draft.body)
         return told(await self.writer.append(draft) if there is None else (there, False))
 
-    def _before(self, name: str, event: str | None, key: str | None) -> Entry | None:
+    async def _before(self, name: str, event: str | None, key: str | None) -> Entry | None:
         """The decision that was made for a key, or of an event, as the store would find it."""
+        if event is None and key is None:
+            return None
         asked = Draft(name, DECISION, event or "", b"", _keyed(key))
-        there = None if asked.key is None else self.journal.keyed(name, asked.key)
-        return self.journal.find(name, event) if there is None and event is not None else there
+        there = None if asked.key is None else await asyncio.to_thread(self.journal.keyed, name, asked.key)
+        if there is None and event is not None:
+            return await asyncio.to_thread(self.journal.find, name, event)
+        return there
 
     async def reward(self, name: str, event: str, value: float, key: str | None = None) -> Receipt:
         """Write what an event was worth."""
         loop = self.loop(name)
-        if loop.settings.strict:
-            await asyncio.to_thread(self._known, loop, event)
+        crowded = loop.crowded
+        if (loop.settings.strict or crowded) and not await asyncio.to_thread(self._known, loop, event) and crowded:
+            n = loop.joiner.n_early
+            raise FullError(f"{n:,} rewards wait for their decisions: no more may than events may be open (most_open)")
         draft, told = self.rewarded(loop, event, value, key)
         return told(await self.writer.append(draft))
 
@@ -120,7 +130,7 @@ class Service(Follower):
         self, loop: Loop, event: str, value: float, key: str | None
     ) -> tuple[Draft, Callable[[Appended], Receipt]]:
         """The same of a reward; whether its event must be there has been looked at."""
-        draft = Draft(loop.name, REWARD, event, encode(Rewarded(value)), None if key is None else f"reward:{key}")
+        draft = Draft(loop.name, REWARD, event, encode(Rewarded(value + 0.0)), None if key is None else f"reward:{key}")
 
         def told(written: Appended) -> Receipt:
             entry, fresh = written
@@ -227,6 +237,9 @@ class Service(Follower):
             policy = msgspec.structs.replace(policy, reward_range=settings.reward_range)
             built(policy)  # refused before anything is written
             warm(policy.learner)
+        if settings.actions is not None and (policy is not None or "actions" in given):
+            tried(policy or self.deciding(name), settings.actions)
+        if policy is not None:
             number = self._numbered(name)
             body = encode(msgspec.structs.replace(policy, number=number))
             drafts.append(Draft(name, POLICY, str(number), body, f"policy:{number}", joined=True))
@@ -313,6 +326,14 @@ def _same(entry: Entry, event: str, decided: Decided) -> Decided:
     if there.request != decided.request and not _alike(_asked(there), _asked(decided)):
         raise ConflictError(f"event {event[:80]!r} was decided for another request")
     return there
+
+
+def _written_for(entry: Entry, ask: Ask) -> Decided | None:
+    """The decision that is there, if it was asked for in just these words."""
+    if entry.kind != DECISION or entry.body is None:
+        return None
+    there = decode(Decided, entry.body)
+    return there if there.request == digest(ask) else None
 
 
 def _asked(one: Decided) -> Any:

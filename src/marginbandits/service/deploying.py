@@ -56,12 +56,14 @@ def promote(service: Service, name: str, candidate: Candidate) -> Promotion:
     """Judge, and promote or not; what is forced is promoted at once, and asks nothing."""
     loop = service.loop(name)
     settings, deciding = loop.settings, service.deciding(name)
-    wanted = candidate.policy.policy(service.last_entry())
+    wanted = candidate.policy.policy(service.last_entry(), deciding)
     policy = msgspec.structs.replace(wanted, reward_range=settings.reward_range)
     if candidate.force:
         service.set(name, {}, policy)
         return Promotion(True, FORCED, None)
     built(policy)
+    if (policy.learner, policy.parameters, policy.since) == (deciding.learner, deciding.parameters, deciding.since):
+        return Promotion(False, f"policy {deciding.number}, which decides, is no other", None)
     k = turn(service, name, policy, deciding)
     level = 1.0 - ALPHA / (k * (k + 1))
     try:

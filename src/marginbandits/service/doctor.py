@@ -94,9 +94,9 @@ def _looked_at(journal: Journal) -> Report:
         _loop(name, joiner, alarmed, kinds[name], sure[name], report)
     try:
         keys = Keys(journal).all()
-    except (ValueError, TypeError):
+    except JournalError as error:
         report.ill, keys = True, []
-        report.advice.append("the keys cannot be read: some are not what was written")
+        report.advice.append(str(error))
     report.lines.append(f"{len(keys)} key{'s' * (len(keys) != 1)}")
     if not keys:
         report.advice.append("there are no keys: only this machine is served")

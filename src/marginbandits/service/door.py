@@ -29,6 +29,7 @@ from starlette.responses import Response
 from marginbandits.service.core import ConflictError, LateError, Service, UnknownError
 from marginbandits.service.journal import JournalError, LostError
 from marginbandits.service.keys import Keys, Scope
+from marginbandits.service.logbook import Seldom
 from marginbandits.service.requests import Problem
 from marginbandits.service.writer import FullError
 
@@ -37,6 +38,7 @@ __all__ = ["Door", "RefusedError", "json_answer", "problem"]
 LARGEST, LONGEST_KEY = 1_000_000, 256
 """Bytes of a request, and characters of what makes a second try of it count once."""
 _LOG = logging.getLogger("marginbandits.service")
+_SELDOM = Seldom()
 _HERE = {"127.0.0.1", "localhost", "[::1]"}
 
 
@@ -188,7 +190,7 @@ def _why(error: BaseException) -> RefusedError:
         case LateError() | LostError():
             return RefusedError(503, str(error), 10)
         case JournalError():
-            _LOG.warning("a request failed: %s", error)
+            _SELDOM.warning(f"a request failed: {error}")
             return RefusedError(503, "the journal cannot be read or written now: ask again", 1)
     _LOG.error("a request failed", exc_info=error)
     return RefusedError(500, "this failed, and is in the server's log")

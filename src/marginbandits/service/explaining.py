@@ -77,6 +77,8 @@ def decoded(decoder: "msgspec.json.Decoder[Any]", text: bytes) -> Any:
     except msgspec.DecodeError as error:
         if "truncated" not in str(error):
             raise
+        if _whole(text):  # what is cut short is a text in it
+            raise ValueError("the JSON must have whole characters, and a text in it has half of one") from None
         ends = f"the JSON ends before it is whole, after {len(text):,} bytes"
         raise ValueError(ends if text else "there is no JSON: the request is empty") from None
 
@@ -87,6 +89,15 @@ def converted(given: Any, kind: Any, within: str = "") -> Any:
         return msgspec.convert(given, kind)
     except msgspec.ValidationError as error:
         raise ValueError(_explained(str(error), kind, given, within)) from None
+
+
+def _whole(text: bytes) -> bool:
+    """Whether it is JSON to who takes halves of characters."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _read(text: bytes) -> Any:
@@ -114,7 +125,8 @@ def _explained(told: str, kind: Any, given: Any, within: str = "") -> str:
         )
     if other is not None:
         values = [str(value) for one in found if isinstance(one, inspect.LiteralType) for value in one.values]
-        return f"{where} must be one of {', '.join(values)}, got {other[1][:80]}"
+        number = " or a whole number" * any(isinstance(one, inspect.IntType) for one in found)
+        return f"{where} must be one of {', '.join(values)}{number}, got {other[1][:80]}"
     if (missing := _MISSING.match(what)) is not None:
         return f"{_written([*([where] if where else []), missing[1]])} is missing"
     if (wanted := _wanted(what, found, _at(given, steps))) is not None:

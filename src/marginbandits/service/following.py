@@ -21,15 +21,29 @@ import secrets
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from marginbandits.service.audit import Audit
 from marginbandits.service.checkpoint import DamagedError
-from marginbandits.service.journal import DECISION, ERASURE, SETTINGS, TICK, Draft, Entry, Journal, now
+from marginbandits.service.join import EARLY
+from marginbandits.service.journal import (
+    ACTIVATION,
+    DECISION,
+    ERASURE,
+    REWARD,
+    SETTINGS,
+    TICK,
+    Draft,
+    Entry,
+    Journal,
+    JournalError,
+    now,
+    scrubbed,
+)
 from marginbandits.service.logbook import LOG, line
 from marginbandits.service.loop import AT_ONCE, Loop, read
 from marginbandits.service.model import warm
-from marginbandits.service.records import Erased, encode
+from marginbandits.service.records import Erased, Settings, decode, encode
 from marginbandits.service.untaken import Untaken
 from marginbandits.service.writer import Appended, FullError, Writer
 
@@ -47,6 +61,8 @@ SCRUBBING, LONGEST_SCRUBBING = 1.0, 300.0
 """Seconds between two tries to make the disk forget, the first and the longest; somebody waits for two of the first."""
 FAR_AHEAD = 60.0
 """Seconds by which the journal may be ahead of the clock before anybody is told."""
+SECRET = 32
+"""Bytes of what a loop draws with."""
 MOST_FRESH = 10_000
 """Entries that wait in memory for the follower."""
 _LOOK, _PAUSE, _LONGEST_PAUSE = 0.2, 0.02, 30.0
@@ -92,7 +108,11 @@ class Follower:
         self._follower.start()
 
     def _started(self, name: str) -> Loop:
-        secret = self.journal.fact(f"secret/{name}") or self.journal.first(f"secret/{name}", secrets.token_bytes(32))
+        secret = self.journal.fact(f"secret/{name}") or self.journal.first(
+            f"secret/{name}", secrets.token_bytes(SECRET)
+        )
+        if type(secret) is not bytes or len(secret) != SECRET:
+            raise JournalError(f"the secret of loop {name!r} is not what was written: no draw can be made again")
         loop, checkpoint = Loop(name, secret), self.journal.fact(f"checkpoint/{name}")
         try:
             if self.leads:
@@ -150,7 +170,7 @@ class Follower:
         """Whether the disk has forgotten all that was erased; it is tried now, and a moment is waited for it."""
         self._scrubbing = _Pauses()
         end = time.monotonic() + 2.0 * SCRUBBING
-        while (there := self._forgotten() <= self._scrubbed()) is False and time.monotonic() < end:
+        while (there := self._forgotten() <= scrubbed(self.journal)) is False and time.monotonic() < end:
             self._wake.set()
             time.sleep(0.005)
         return there
@@ -215,6 +235,8 @@ class Follower:
         if leads != self.leads or (due and not leads):
             with self._changing:
                 self.leads = leads
+                if leads and self.journal.fact("scrubbed") is not None:
+                    self.journal.keep("scrubbed", str(scrubbed(self.journal)).encode())  # as far as it is believed
                 names = dict.fromkeys(one.loop for one in self.journal.changes())
                 self.loops = {name: self._started(name) for name in names}
                 self.seen = min((loop.seen for loop in self.loops.values()), default=0)
@@ -245,14 +267,17 @@ class Follower:
         if last is not None and last.seq > before:
             self.newest = last
         while last is not None and self.seen < last.seq:
-            some = self._next()
+            some, all_loops = self._next(), self.loops.items()
+            were = {name: loop.settings for name, loop in all_loops if loop.seen < some[0].seq}
             for loop in list(self.loops.values()):
                 if loop.seen < some[0].seq - 1:
                     loop.observe(read(self.journal, loop.seen, some[0].seq - 1), self.journal)
                 loop.observe([one for one in some if one.seq > loop.seen], self.journal)
             for entry in some:
-                if (told := line(entry)) is not None:
+                if (told := line(entry, were.get(entry.loop))) is not None:
                     LOG.info("%s", told)
+                if entry.kind == SETTINGS and entry.body is not None:
+                    were[entry.loop] = decode(Settings, entry.body)
                 if entry.kind == SETTINGS and entry.loop not in self.loops:
                     self._join_in(entry.loop)
             self.seen = some[-1].seq
@@ -278,13 +303,13 @@ class Follower:
         """The last erasure that was taken in."""
         return max((loop.model.erasure for loop in self.loops.values()), default=0)
 
-    def _scrubbed(self) -> int:
-        """The last erasure that the disk knows nothing of any more."""
-        return int(self.journal.fact("scrubbed") or 0)
-
     def _scrub(self) -> None:
         last = self._forgotten()
-        if last > self._clean and self._scrubbing.over(last) and (last <= self._scrubbed() or self.journal.scrub()):
+        if (
+            last > self._clean
+            and self._scrubbing.over(last)
+            and (last <= scrubbed(self.journal) or self.journal.scrub())
+        ):
             self.journal.keep("scrubbed", str(last).encode())
             self._clean = last
 
@@ -294,16 +319,23 @@ class Follower:
             days = loop.settings.retention_days
             if days is not None:
                 oldest = now() - round(days * 86400e6)
-                spared = set(self.journal.speaking(name, loop.joiner.waiting(oldest)))
-                old = [
-                    one
-                    for one in self.journal.kept(name, _before(self.journal, oldest, self.seen))
-                    if one not in spared
-                ]
+                until = _before(self.journal, oldest, self.seen)
+                needed = {*loop.joiner.waiting(oldest), *self._told_before(name, oldest, until)}
+                spared = set(self.journal.speaking(name, sorted(needed)))
+                old = [one for one in self.journal.kept(name, until) if one not in spared]
                 if old:
                     erased = Erased(until=old[-1], spared=sorted(one for one in spared if one < old[-1]))
                     with contextlib.suppress(FullError):  # then in an hour
                         self.writer.put(Draft(name, ERASURE, "", encode(erased)))
+
+    def _told_before(self, name: str, oldest: int, until: int) -> Iterator[str]:
+        """Events of which something was told by an entry, and which were decided after it."""
+        first = _before(self.journal, oldest - EARLY, until)
+        for one in read(self.journal, first, until):
+            if one.loop == name and one.kind in (REWARD, ACTIVATION) and one.of is None and one.body is not None:
+                there = self.journal.find(name, one.id)
+                if there is not None and there.seq > until:
+                    yield one.id
 
     def close(self) -> None:
         """Write what waits, learn what is closed, keep it, end."""

@@ -29,7 +29,7 @@ import msgspec
 from marginbandits.service.journal import ACTIVATION, DECISION, PAST, REWARD, Entry
 from marginbandits.service.records import Decided, Past, Rewarded, decode
 
-__all__ = ["Closed", "Joiner"]
+__all__ = ["EARLY", "Closed", "Joiner"]
 
 T = TypeVar("T")
 EARLY = 120_000_000
@@ -94,7 +94,8 @@ class Joiner:
         self.counts: Counter[str] = Counter()
         self._open: dict[str, _Open] = {}
         self._closing: list[tuple[int, int, str]] = []
-        self._early: dict[str, list[Entry]] = {}  # rewards and activations, by their events
+        self.n_early = 0
+        self._early: dict[str, deque[Entry]] = {}  # rewards and activations, by their events
         self._waiting: deque[Entry] = deque()  # the same, in their order; and some whose decisions have come
 
     def observe(self, entry: Entry, decided: Decided | None = None) -> list[Closed]:
@@ -131,7 +132,8 @@ class Joiner:
             closed.append(one)
         while (first := self._first_early()) is not None and first.at + EARLY <= at:
             self.counts["orphans" if first.kind == REWARD else "orphan activations"] += 1
-            del self._early[first.id][0]
+            self.n_early -= 1
+            self._early[first.id].popleft()
             if not self._early[first.id]:
                 del self._early[first.id]
         return closed
@@ -139,7 +141,9 @@ class Joiner:
     def _decision(self, entry: Entry, decided: Decided) -> None:
         event = self._open[entry.id] = _Open(entry, decided)
         heapq.heappush(self._closing, (event.closes, entry.seq, entry.id))
-        for one in self._early.pop(entry.id, ()):
+        told = self._early.pop(entry.id, ())
+        self.n_early -= len(told)
+        for one in told:
             event.first = min(event.first, one.seq)
             self._take(event, one)
 
@@ -151,7 +155,8 @@ class Joiner:
         elif entry.of is not None:
             self.counts["late" if entry.kind == REWARD else "late activations"] += 1
         else:
-            self._early.setdefault(entry.id, []).append(entry)
+            self.n_early += 1
+            self._early.setdefault(entry.id, deque()).append(entry)
             self._waiting.append(entry)
 
     def _take(self, event: _Open, entry: Entry) -> None:

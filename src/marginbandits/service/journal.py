@@ -57,6 +57,7 @@ __all__ = [
     "begin",
     "linked",
     "now",
+    "scrubbed",
     "timed",
     "unbroken",
 ]
@@ -68,6 +69,8 @@ PAST = "past"
 EVENTS = DECISION, REWARD, ACTIVATION, PAST
 START = bytes(32)
 """What the first entry is chained to."""
+LATEST = 2**62
+"""No entry is later, in microseconds since 1970."""
 _CLOCK = Clock()
 _LOG = logging.getLogger("marginbandits.service")
 
@@ -117,6 +120,19 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
 _FIELDS = (int, int, str, str, str, str | None, int | None, bytes | None, bytes | None, bytes, bytes)
 """What an entry consists of."""
+
+
+def scrubbed(journal: "Journal") -> int:
+    """The last erasure that the disk knows nothing of any more.
+
+    0 where that cannot be believed: what the journal has not come to, in what is left of it, nobody has forgotten.
+    """
+    try:
+        found = int(journal.fact("scrubbed") or 0)
+    except (ValueError, TypeError):
+        return 0
+    last = journal.last()
+    return found if last is not None and found <= last.seq else 0
 
 
 class Journal(Protocol):
@@ -226,6 +242,8 @@ def begin(journal: Journal) -> None:
     """Before anybody serves or teaches a journal: a clock far ahead of its last entry must not close and erase all."""
     last = journal.last()
     if last is not None:
+        if last.at > LATEST:
+            raise JournalError(f"entry {last.seq} has a time that no clock has told: it is not what was written")
         days = (_CLOCK.now() - last.at) / 86400e6
         if days > 1.0:
             _LOG.warning("it is %.1f days after the last entry, says the clock: that is watched for a minute", days)

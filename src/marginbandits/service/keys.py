@@ -19,7 +19,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from marginbandits.service.journal import Journal, now
+from marginbandits.service.journal import Journal, JournalError, now
 from marginbandits.service.logbook import LOG
 from marginbandits.service.records import named
 from marginbandits.wording import suggestion
@@ -90,7 +90,7 @@ class Keys:
         there = {one.loop for one in self._journal.changes()}
         if loop != "*" and not new and loop not in there:
             near = suggestion(loop, there) if there else ""
-            raise ValueError(f"there is no loop {loop!r}{near}; for one that is yet to be made, say --new")
+            raise ValueError(f"there is no loop {loop!r} (--new is for one that is yet to be made){near}")
         secret = "mb_" + secrets.token_urlsafe(32)
         key = msgspec.json.encode(Key(_hashed(secret), loop, wanted, now()))
         places = (f"key/{loop}/{'+'.join(wanted)}/{place}" for place in range(MOST))
@@ -103,8 +103,8 @@ class Keys:
         """Take away the key whose hash begins so."""
         if len(beginning) < SHOWN:
             raise ValueError(f"give {SHOWN} digits of a key's hash, as `keys list` shows them, got {beginning!r}")
-        facts = self._journal.facts("key/").items()
-        keys = ((place, msgspec.json.decode(fact, type=Key)) for place, fact in facts)
+        facts = self._journal.facts("key/")
+        keys = zip(facts, _read(facts.values()), strict=True)
         found = [(place, key) for place, key in keys if key.sha256.startswith(beginning)]
         if len(found) != 1:
             raise ValueError(f"{len(found) or 'no'} keys have hashes that begin with {beginning[:64]!r}")
@@ -123,7 +123,10 @@ class Keys:
 
 
 def _read(facts: Iterable[bytes]) -> list[Key]:
-    return [msgspec.json.decode(one, type=Key) for one in facts]
+    try:
+        return [msgspec.json.decode(one, type=Key) for one in facts]
+    except (msgspec.MsgspecError, ValueError, TypeError):  # SQLite gives text, if somebody wrote text
+        raise JournalError("the keys cannot be read: some are not what was written") from None
 
 
 def _tell(before: list[Key], after: list[Key]) -> None:

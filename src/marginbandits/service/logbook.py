@@ -11,18 +11,26 @@ shop: policy 2 decides: SquareCB; back to 1
 """
 
 import logging
+import math
 import sys
+import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from marginbandits.service.journal import CANDIDATE, ERASURE, POLICY, SETTINGS, Entry
 from marginbandits.service.records import Erased, Policy, Settings, Tried, decode
-from marginbandits.service.wording import called
+from marginbandits.service.wording import called, printable
 
-__all__ = ["LOG", "begin", "line"]
+__all__ = ["LOG", "Seldom", "begin", "line"]
 
 LOG = logging.getLogger("marginbandits.service")
+
+
+_TEXTS = 100
+"""Different warnings that are remembered."""
 
 
 def begin() -> None:
@@ -36,23 +44,61 @@ def begin() -> None:
         LOG.setLevel(logging.INFO)
 
 
-def line(entry: Entry) -> str | None:
-    """What an entry changes; None if it is an event."""
+class Seldom:
+    """Warnings that may come thousands of times a second: each is told once in a while, with how often it came since.
+
+    >>> told = []
+    >>> seldom = Seldom(told.append, pause=3600.0)
+    >>> for _ in range(1000):
+    ...     seldom.warning("the disk is full")
+    >>> told
+    ['the disk is full']
+    """
+
+    def __init__(self, tell: Callable[[str], object] = LOG.warning, pause: float = 10.0) -> None:
+        self._tell, self._pause, self._lock = tell, pause, threading.Lock()
+        self._said: dict[str, tuple[float, int]] = {}  # when, and how often it was not told since
+
+    def warning(self, text: str) -> None:
+        """Tell it, unless it was told a moment ago."""
+        with self._lock:
+            at, more = self._said.get(text, (-math.inf, 0))
+            if time.monotonic() - at < self._pause:
+                self._said[text] = at, more + 1
+                return
+            if len(self._said) >= _TEXTS:
+                self._said.clear()
+            self._said[text] = time.monotonic(), 0
+        self._tell(text + f" (and {more:,} times since that was told)" * (more > 0))
+
+
+def line(entry: Entry, before: Settings | None = None) -> str | None:
+    """What an entry changes of the settings there were `before`, or otherwise; None if it is nothing, or an event."""
     if entry.body is None or entry.kind not in _LINES:
         return None
     try:
-        return f"{entry.loop}: {_LINES[entry.kind](entry.body)}"
+        if entry.kind == SETTINGS and before is not None:
+            changes = _changes(before, decode(Settings, entry.body))
+            return printable(f"{entry.loop}: settings: {changes}") if changes else None
+        return printable(f"{entry.loop}: {_LINES[entry.kind](entry.body)}")
     except (ValueError, RecursionError):
         return f"{entry.loop}: entry {entry.seq} ({entry.kind}) cannot be read"
 
 
+def _changes(before: Settings, after: Settings) -> str:
+    there = msgspec.structs.asdict(before)
+    both = ((name, there[name], value) for name, value in msgspec.structs.asdict(after).items())
+    return ", ".join(f"{name} {_said(name, was)} → {_said(name, value)}" for name, was, value in both if was != value)
+
+
+def _said(name: str, value: Any) -> str:
+    return f"{len(value)} of them" if name == "actions" and value is not None else str(value)
+
+
 def _settings(body: bytes) -> str:
     usual, own = Settings(), decode(Settings, body)
-    told = [
-        f"{name} {f'{len(value)} of them' if name == 'actions' else value}"
-        for name, value in msgspec.structs.asdict(own).items()
-        if value != getattr(usual, name)
-    ]
+    all_of_them = msgspec.structs.asdict(own).items()
+    told = [f"{name} {_said(name, value)}" for name, value in all_of_them if value != getattr(usual, name)]
     return f"settings: {', '.join([*told, 'all else as usual'])}"
 
 

@@ -7,7 +7,6 @@ Everything here but `decide` is for one thread, which follows the journal; what 
 *checkpoint*, from which a loop goes on with the same model, and the same numbers, as if it had never stopped.
 """
 
-import hashlib
 import os
 import time
 from collections import Counter
@@ -22,7 +21,7 @@ from marginbandits.service.join import Closed, Joiner
 from marginbandits.service.journal import CHANGES, DECISION, ERASURE, POLICY, SETTINGS, START, Draft, Entry, Journal
 from marginbandits.service.model import Model
 from marginbandits.service.records import Decided, Erased, Offer, Policy, Settings, decode, encode
-from marginbandits.service.requests import Answer, Ask, Chance
+from marginbandits.service.requests import Answer, Ask, Chance, digest
 from marginbandits.service.untaken import Untaken
 from marginbandits.service.watch import Watch
 from marginbandits.service.writer import FullError
@@ -65,6 +64,11 @@ class Loop:
         if n_open >= most:
             raise FullError(f"{n_open:,} events of this loop are open, and it may have {most:,} (most_open)")
 
+    @property
+    def crowded(self) -> bool:
+        """Whether as many rewards and activations wait for their decisions as events may be open."""
+        return self.joiner.n_early >= self.settings.most_open
+
     def decide(self, asked: Sequence[tuple[Ask, str | None]]) -> list[tuple[Draft, Decided]]:
         """Requests with their keys: of each what is to be written before its answer leaves, and what that says.
 
@@ -91,7 +95,7 @@ class Loop:
         chance = settings.mode, settings.exploration, settings.holdback
         drawn = draw(draws(self.secret, event, model.erasure), law, kept, baseline, len(actions), *chance)
         body = Decided(
-            request=hashlib.sha256(msgspec.json.encode(ask)).hexdigest(),
+            request=digest(ask),
             context=ask.context,
             actions=actions,
             probabilities=drawn.probabilities,
@@ -171,11 +175,11 @@ class Loop:
         """Bodies go, then open events are read again without them; sums, in which nobody is seen, stay."""
         spared = set(erased.spared)
         journal.erase([*erased.entries, *(seq for seq in journal.kept(self.name, erased.until) if seq not in spared)])
-        counts, first = self.joiner.counts, self.joiner.first_seq(entry.seq)
-        self.joiner = Joiner(self.name)
-        for one in read(journal, first - 1, entry.seq):
-            self.joiner.observe(one)
-        self.joiner.counts = counts
+        joiner = Joiner(self.name)
+        for one in read(journal, self.joiner.first_seq(entry.seq) - 1, entry.seq):
+            joiner.observe(one)
+        joiner.counts = self.joiner.counts
+        self.joiner = joiner  # whole: others look at it meanwhile
         own = (one for one in read(journal, 0, entry.seq) if (one.loop, one.kind) == (self.name, DECISION) and one.body)
         decided = (Joiner(self.name).read(Decided, one) for one in own)
         self.watch.forget(erased, (one for one in decided if one is not None))

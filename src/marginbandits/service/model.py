@@ -75,6 +75,11 @@ def built(policy: Policy) -> Learner:
         raise ValueError(f"{policy.learner} cannot be built: {error}") from None
 
 
+def tried(policy: Policy, actions: Sequence[str | Offer]) -> None:
+    """An error, if a policy cannot choose among these actions: told to who sets them, not to all who ask."""
+    Model(policy).laws([({}, [Offer(one) if isinstance(one, str) else one for one in actions])])
+
+
 @functools.cache
 def warm(learner: str) -> None:
     """Have a learner's machine code made, or read, before anybody waits for it."""

@@ -73,11 +73,12 @@ def loop_page(service: Service, loop: Loop, every: int | None = None) -> Respons
     stressed = f' <b class="{middle.rpartition(" ")[2]}">{middle}</b>' if middle else ""
     address = f"/page/{quote(loop.name, safe='')}"
     again = f'<a href="{address}">no more</a>' if every else f'<a href="{address}?every=10">every 10 seconds</a>'
+    held = f", {share(settings.holdback)} held back" if settings.mode == "Online" else ""  # else all is the baseline
     explored = f", {share(settings.exploration)} explored evenly" if settings.exploration else ""
     since = f", since their range, or the share held back, changed at {moment(seen.since)} UTC" if seen.anew else ""
     body = [
         f"{_FRONT * (len(service.loops) > 1)}<h1>{name}</h1>",
-        f'<p class="note">{settings.mode}, {share(settings.holdback)} held back{explored}; '
+        f'<p class="note">{settings.mode}{held}{explored}; '
         f"{count(seen.decisions, 'decision')}; as of {moment(now())} UTC. Reload {again}.</p>",
         parts.alarms(_alarms(service, loop)),
         f'<p class="verdict">{first}{stressed}{escape(last)}</p>',

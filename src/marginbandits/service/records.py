@@ -85,6 +85,12 @@ class Note(msgspec.Struct, frozen=True):
     told: dict[str, Any]
 
 
+MOSTLY = 0.5
+"""Whoever holds back as much may have meant a percentage."""
+NARROWEST = 1e-100
+"""The least that rewards may differ by."""
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a loop is set to.
 
@@ -101,7 +107,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exploration: Share = 0.0
     holdback: Share = 0.0
     mode: Mode = "Online"
-    actions: Annotated[list[Event | Offer], Meta(max_length=1000)] | None = None
+    actions: Annotated[list[Event | Offer], Meta(min_length=1, max_length=1000)] | None = None
     strict: bool = False
     retention_days: Annotated[float, Meta(gt=0.0, le=36500.0)] | None = None
     most_open: Annotated[int, Meta(ge=1, le=100_000_000)] = 1_000_000
@@ -112,6 +118,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         low, high = self.reward_range
         if not low < high:
             raise ValueError(f"reward_range must be a low end below a high one, got {low} and {high}")
+        if high - low < NARROWEST:
+            raise ValueError(f"reward_range must be at least {NARROWEST:g} wide, got {low} and {high}")
         if not low <= self.default <= high:
             raise ValueError(f"default must be within reward_range, got {self.default}")
         ids = [one if isinstance(one, str) else one.id for one in self.actions or ()]
@@ -146,6 +154,8 @@ def consequences(before: Settings, after: Settings, *, imitates: bool = False) -
         notes.append(f"reward_range: the model learns everything again; {_ANEW}")
     elif before.holdback != after.holdback:
         notes.append(f"holdback: {_ANEW}")
+    if after.holdback > before.holdback and after.holdback >= MOSTLY:
+        notes.append(f"holdback: of all decisions {100 * after.holdback:g}% are the baseline, whatever is learnt")
     if (before.mode, after.mode) == ("Apprentice", "Online") and imitates:
         what = "the policy has learnt to do as the baseline does, and is slow to leave it"
         notes.append(f'mode: {what}; one that begins anew learns faster: {{"policy": {{"since": "now"}}}}')

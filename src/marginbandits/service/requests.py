@@ -1,5 +1,6 @@
 """What is asked of the service, and what it answers, by its own interface: JSON by these types, and nothing else."""
 
+import hashlib
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -21,6 +22,7 @@ __all__ = [
     "Receipt",
     "Reward",
     "Wanted",
+    "digest",
 ]
 
 
@@ -34,6 +36,11 @@ class Ask(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     baseline: str | None = None
     deferred: bool = False
     unit: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
+
+
+def digest(ask: Ask) -> str:
+    """What a request is known by when it comes again, in the same words."""
+    return hashlib.sha256(msgspec.json.encode(ask)).hexdigest()
 
 
 class Chance(msgspec.Struct, frozen=True, gc=False):
@@ -69,19 +76,25 @@ class Activate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A policy that is asked for: it learns what was decided after entry `since`, from "now" on, or everything."""
+    """A policy that is asked for: it learns what was decided after entry `since`, from "now" on, or everything.
 
-    learner: Annotated[str, Meta(max_length=64)] = "SquareCB"
-    parameters: dict[str, Any] = {}
+    Without a `learner` it is the one that decides, with its parameters, unless others are given.
+    """
+
+    learner: Annotated[str, Meta(max_length=64)] | None = None
+    parameters: dict[str, Any] | None = None
     since: Annotated[int, Meta(ge=0)] | Literal["now"] = 0
 
-    def policy(self, last: int) -> Policy:
+    def policy(self, last: int, deciding: Policy) -> Policy:
         """As it is, where `last` is the last entry there is."""
         if self.since != "now" and self.since > last:
             raise ValueError(
                 f'since must be an entry there is, of which the last is {last}, or "now", got {self.since}'
             )
-        return Policy(self.learner, self.parameters, since=last if self.since == "now" else self.since)
+        learner, parameters = self.learner, self.parameters
+        if learner is None:
+            learner, parameters = deciding.learner, deciding.parameters if parameters is None else parameters
+        return Policy(learner, parameters or {}, since=last if self.since == "now" else self.since)
 
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):

@@ -31,6 +31,10 @@ def opened(where: str, *, serving: bool, durability: str = "full") -> Journal:
     """The journal of a folder, or of a PostgreSQL database where it is the address of one."""
     if where.startswith(("postgresql://", "postgres://")):
         return Postgres(where, durability=durability, serving=serving)
+    if not where:
+        raise JournalError(
+            "a journal is in a folder or at postgresql://…, and nothing is named: is a variable not set?"
+        )
     if (found := _LIKE_AN_ADDRESS.match(where)) is not None and not Path(where).is_dir():
         told = found[0][:40]  # a password may follow
         raise JournalError(f"a journal is in a folder or at postgresql://…, and {told}… is neither")
@@ -61,15 +65,18 @@ def _has_keys(where: str) -> bool:
         return bool(Keys(journal).all())
 
 
-def serve(journal: Journal, found: socket.socket, *, demo: bool = False) -> None:
+def serve(journal: Journal, found: socket.socket, where: str = "it", *, demo: bool = False) -> None:
     """Listen until told to stop; then write what waits, learn what is closed, and end. A demo has users of its own."""
     logbook.begin()
     sys.setswitchinterval(0.001)  # whoever waits for the disk is told soon, though others are busy deciding
     for why in journal.careless:
         logbook.LOG.warning("%s", why)
+    Keys(journal).all()  # or an error, before anybody is told an address
     service = Service(journal)
     host, port = found.getsockname()[:2]
     loops = ", ".join(service.loops) or "none yet"
+    if service.newest is None:
+        logbook.LOG.info("the journal is new: nothing was in %s", where)
     logbook.LOG.info("started at http://%s:%d; loops: %s", f"[{host}]" if ":" in host else host, port, loops)
     app = application(service, Demo(service) if demo else None)
     config = uvicorn.Config(

@@ -52,7 +52,10 @@ class Sqlite(Store):
             raise JournalError(
                 f"{folder} has no journal: marginbandits serve --data {folder} makes one, or keys make --new"
             )
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise JournalError(f"{folder} cannot be a folder: {error.strerror}") from None
         with ExitStack() as opened:
             if serving:
                 lock = opened.enter_context((folder / "lock").open("w"))

@@ -110,7 +110,7 @@ def straight(service: Service, door: Door, most: int | None = None) -> type[H11P
         if head.admitted is not keys:
             door.admit(head.request, head.scope, head.loop)
             head.admitted = keys
-        if head.scope != "decide" and loop.settings.strict:
+        if head.scope != "decide" and (loop.settings.strict or loop.crowded):
             return None  # whether its event is there is asked of the journal, and nobody here may wait for that
         return _Asked(connection, data, loop, (_ASK if head.scope == "decide" else _REWARD).decode(body), head.key)
 

@@ -13,11 +13,20 @@ from marginbandits.service.records import Policy, Settings
 from marginbandits.service.running import Interval
 from marginbandits.service.series import Means
 
-__all__ = ["UNKNOWN", "Units", "age", "called", "count", "gained", "moment", "share", "verdict"]
+__all__ = ["UNKNOWN", "Units", "age", "called", "count", "gained", "moment", "printable", "share", "verdict"]
 
 _AGES = [(86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")]
 UNKNOWN = "not yet known"
 SURE = "95% sure, however often one looks."
+
+
+def printable(text: str) -> str:
+    r"""The same in one line, whatever is in it.
+
+    >>> print(printable("hat\n2026 INFO stopped\x1b[2J"))
+    hat\n2026 INFO stopped\x1b[2J
+    """
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 class Units:

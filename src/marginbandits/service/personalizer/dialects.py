@@ -28,7 +28,10 @@ _VERSIONS = {"v1.0": Dialect.V1_0, **{f"v1.1-preview.{n}": Dialect.V1_1 for n in
 
 def told(raw_path: bytes, api_version: str | None) -> tuple[Dialect, list[str]]:
     """The dialect, and the parts of the path after it; a ValueError if it is none of the three."""
-    first, *rest = [unquote_to_bytes(part).decode() for part in raw_path.lstrip(b"/").split(b"/")]
+    try:
+        first, *rest = [unquote_to_bytes(part).decode() for part in raw_path.lstrip(b"/").split(b"/")]
+    except UnicodeDecodeError:
+        raise ValueError("a path must be text in UTF-8") from None
     assert first == "personalizer"
     if any("\0" in part for part in rest):
         raise ValueError("a path must be text without zeros")

@@ -235,7 +235,7 @@ def small_claims(chosen: Callable[[str | None], tuple[Claim, ...]]) -> Callable[
 
 
 def tiny(claim: Claim) -> Claim:
-    """Every experiment of the whole programme for two seeds, over few cases and √T rounds."""
+    """Every experiment of a programme, quick or whole as is asked for: two seeds, few cases and √T rounds."""
 
     def smaller(one: Parameters) -> Parameters:
         short = {"n": min(one["n"], 300)} if "n" in one else {}
@@ -243,8 +243,10 @@ def tiny(claim: Claim) -> Claim:
             short["T"] = math.isqrt(one["T"])
         return {**one, **short}
 
-    few = [smaller(one) for one in claim.units(False) if one.get("seed", 0) < 2]
-    return dataclasses.replace(claim, units=lambda _: few, controls=())
+    def few(quick: bool) -> list[Parameters]:
+        return [smaller(one) for one in claim.units(quick) if one.get("seed", 0) < 2]
+
+    return dataclasses.replace(claim, units=few, controls=())
 
 
 def tables(folder: Path) -> None:

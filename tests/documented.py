@@ -117,7 +117,7 @@ GROWTH = (
     r"(exponent # \(# to #\) where (the bound|its order) has #,? (\w|#/γ) from # to #(,? where it bites)?"
     rf"(,? ({_NONE}))?(,? above it, within the tolerance)?(,? at the rival's rate ({_VERDICT}))?"
     r"(; outside its theorem, which needs [^;]+)?"
-    r"|bites at # of # (\w|#/γ); (at \w+ = # )?it bites (from T = # on|nowhere up to T = #))( \([^()]*\))?"
+    r"|bites at # of # (\w|#/γ); (at \w+ = # )?it bites (from T = #(\^#)? on|nowhere up to T = #))( \([^()]*\))?"
 )
 """What a line says of an exponent: where it bites, what was measured, and why that may count for nothing."""
 
@@ -130,7 +130,7 @@ FREE = [
     (r"^measured: (closest .* where uniform play has|.* under which uniform play is too)\b.*", "measured: @"),
     (r"regret is (not )?a tenth less", "regret is @ a tenth less"),
     (rf"^measured: {GROWTH}(; {GROWTH})*", "measured: @"),
-    (r": vacuous before T = #", ""),
+    (r": (vacuous|does not bite) before T = #", ""),
     (r" (noise|BEYOND) ", " @ "),
     (r"not positive", "# #"),
     (r"–", "# (# to #)"),

@@ -74,7 +74,7 @@ def server(where: str, clock: str) -> None:
 
     threading.Thread(target=tell, daemon=True).start()
     with serving.listening(where, "127.0.0.1", 0) as found:
-        serving.serve(serving.opened(where, serving=True), found)
+        serving.serve(serving.opened(where, serving=True), found, where)
 
 
 # The client: one thread, sockets that do not block, requests that are bytes before it begins, so that it costs little.

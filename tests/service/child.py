@@ -100,4 +100,4 @@ def _serve(where: str, told: Connection) -> None:
         found = stack.enter_context(listening(where, "127.0.0.1", 0))
         journal = opened(where, serving=True)
         stack.enter_context(contextlib.redirect_stdout(os.fdopen(told.fileno(), "w", closefd=False)))
-        serve(journal, found)
+        serve(journal, found, where)

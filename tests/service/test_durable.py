@@ -101,7 +101,7 @@ def test_a_database_that_cannot_be_made_to_wait_is_named(
     monkeypatch.setattr(logbook, "begin", lambda: None)
     monkeypatch.setattr(sys, "setswitchinterval", lambda seconds: None)
     with closing(Postgres(url)) as journal, socket.socket() as found, pytest.raises(InterruptedError):
-        serving.serve(journal, found)
+        serving.serve(journal, found, "there")
     assert caplog.messages == [why]
     told = CliRunner().invoke(main, ["doctor", url])
     assert f"look: {why}" in told.output.splitlines()

@@ -309,6 +309,8 @@ class TestPolicies:
         refused = promote(shop.service, "shop", Candidate(Wanted("Uniform")))
         assert not refused.promoted
         assert refused.reason == "policy 1, which decides, is no other"
+        (_, itself) = judged(shop.service.journal, "shop", {"same": Rival(Policy("Uniform"))}, shop.loop.model.policy)
+        assert itself.lift == pytest.approx(0.0)
         done = promote(shop.service, "shop", Candidate(Wanted("SquareCB")))
         assert done.promoted
         assert shop.loop.model.policy.number == 2

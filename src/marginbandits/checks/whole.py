@@ -49,7 +49,7 @@ def copies_go_on_alike(build: Build) -> None:
         for agent in (one, two):
             _play(agent, rounds[40:])
         expect(same_arrays(one.state(), two.state()), "a copy learns otherwise than what it was made of")
-        ahead = [agent.law(rounds[0][0]) for agent in (one, two, getattr(type(one), "loads")(two.dumps()))]  # noqa: B009
+        ahead = [agent.law(rounds[0][0]) for agent in (one, two, getattr(type(one), "loads")(two.dumps()))]  # noqa: B009  # as above
         expect(all(np.array_equal(law, ahead[0]) for law in ahead), "a copy, or its file, plays otherwise")
 
 

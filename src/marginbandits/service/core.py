@@ -77,35 +77,31 @@ class Service(Follower):
         try:
             loop.room(self.untaken)
         except FullError:  # what is there already has its answer
-            if (there := await self._before(name, ask.event_id, key)) is None:
+            if (there := await asyncio.to_thread(self._before, name, ask.event_id, key)) is None:
                 raise
         try:
             ((draft, told),) = self._made(loop, [(ask, key)])
         except ValueError:  # so it has where the loop would refuse it by now
-            there = there or await self._before(name, ask.event_id, key)
+            there = there or await asyncio.to_thread(self._before, name, ask.event_id, key)
             if there is None or (before := _written_for(there, ask)) is None:
                 raise
             return self._answered(name, ask.event_id, there.id, before, (there, False))
         decoded(_DECIDED, draft.body)
         return told(await self.writer.append(draft) if there is None else (there, False))
 
-    async def _before(self, name: str, event: str | None, key: str | None) -> Entry | None:
+    def _before(self, name: str, event: str | None, key: str | None) -> Entry | None:
         """The decision that was made for a key, or of an event, as the store would find it."""
         if event is None and key is None:
             return None
         asked = Draft(name, DECISION, event or "", b"", _keyed(key))
-        there = None if asked.key is None else await asyncio.to_thread(self.journal.keyed, name, asked.key)
-        if there is None and event is not None:
-            return await asyncio.to_thread(self.journal.find, name, event)
-        return there
+        there = None if asked.key is None else self.journal.keyed(name, asked.key)
+        return self.journal.find(name, event) if there is None and event is not None else there
 
     async def reward(self, name: str, event: str, value: float, key: str | None = None) -> Receipt:
         """Write what an event was worth."""
         loop = self.loop(name)
-        crowded = loop.crowded
-        if (loop.settings.strict or crowded) and not await asyncio.to_thread(self._known, loop, event) and crowded:
-            n = loop.joiner.n_early
-            raise FullError(f"{n:,} rewards wait for their decisions: no more may than events may be open (most_open)")
+        if loop.settings.strict or loop.crowded:
+            await asyncio.to_thread(self._known, loop, event)
         draft, told = self.rewarded(loop, event, value, key)
         return told(await self.writer.append(draft))
 
@@ -162,10 +158,13 @@ class Service(Follower):
         return answer(entry.id, there)
 
     def _known(self, loop: Loop, event: str) -> bool:
-        """Whether an event is there; where all must be, one that is not is refused."""
+        """Whether an event is there; one that is not is refused where all must be, or where too much waits for such."""
         known = "\0" not in event and self.journal.find(loop.name, event) is not None
         if loop.settings.strict and not known:
             raise UnknownError(f"there is no event {event[:80]!r}")
+        if loop.crowded and not known:
+            n, most = loop.joiner.n_early, "no more may than events may be open (most_open)"
+            raise FullError(f"{n:,} rewards and activations wait for their decisions: {most}")
         return known
 
     # What is set.

@@ -77,7 +77,7 @@ def decoded(decoder: "msgspec.json.Decoder[Any]", text: bytes) -> Any:
     except msgspec.DecodeError as error:
         if "truncated" not in str(error):
             raise
-        if _whole(text):  # what is cut short is a text in it
+        if _read(text) is not None:  # what is cut short is a text in it
             raise ValueError("the JSON must have whole characters, and a text in it has half of one") from None
         ends = f"the JSON ends before it is whole, after {len(text):,} bytes"
         raise ValueError(ends if text else "there is no JSON: the request is empty") from None
@@ -89,15 +89,6 @@ def converted(given: Any, kind: Any, within: str = "") -> Any:
         return msgspec.convert(given, kind)
     except msgspec.ValidationError as error:
         raise ValueError(_explained(str(error), kind, given, within)) from None
-
-
-def _whole(text: bytes) -> bool:
-    """Whether it is JSON to who takes halves of characters."""
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _read(text: bytes) -> Any:

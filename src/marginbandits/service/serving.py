@@ -65,7 +65,7 @@ def _has_keys(where: str) -> bool:
         return bool(Keys(journal).all())
 
 
-def serve(journal: Journal, found: socket.socket, where: str = "it", *, demo: bool = False) -> None:
+def serve(journal: Journal, found: socket.socket, where: str, *, demo: bool = False) -> None:
     """Listen until told to stop; then write what waits, learn what is closed, and end. A demo has users of its own."""
     logbook.begin()
     sys.setswitchinterval(0.001)  # whoever waits for the disk is told soon, though others are busy deciding

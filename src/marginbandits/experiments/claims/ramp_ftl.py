@@ -72,7 +72,7 @@ def _benchmark() -> float:
 
 def units(quick: bool) -> list[Parameters]:
     """T over a factor of 16."""
-    horizons, seeds = ((512, 2048, 8192), 4) if quick else ((1024, 4096, 16_384), 16)
+    horizons, seeds = ((512, 2048, 8192), 5) if quick else ((1024, 4096, 16_384), 16)
     return [{"learner": learner, "T": T, "seed": seed} for learner in NAMES for T in horizons for seed in range(seeds)]
 
 
